@@ -71,6 +71,10 @@ func NewStore(settings Settings, now time.Time) *Store {
 	}
 }
 
+// Begin makes now the start of the first interval. It must come before any
+// Collect.
+func (s *Store) Begin(now time.Time) { s.collected = pcommon.NewTimestampFromTime(now) }
+
 // Live is the number of series that count towards SeriesLimit.
 func (s *Store) Live() int64 { return s.live.Load() }
 

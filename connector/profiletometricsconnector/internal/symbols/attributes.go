@@ -19,7 +19,7 @@ func (d *Dictionary) Attribute(index int32) (string, pcommon.Value, Problem) {
 	entry := d.attributes.At(int(index))
 	key, ok := d.String(entry.KeyStrindex())
 	if !ok {
-		return "", pcommon.Value{}, d.stringProblem(entry.KeyStrindex())
+		return "", pcommon.Value{}, d.StringProblem(entry.KeyStrindex())
 	}
 	return key, entry.Value(), Problem{}
 }

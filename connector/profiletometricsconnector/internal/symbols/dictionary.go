@@ -327,11 +327,11 @@ func (d *Dictionary) resolveFunction(index int32, facts *resolvedFunction) {
 	facts.file = entry.FilenameStrindex()
 	switch {
 	case !nameOK:
-		facts.problem = d.stringProblem(entry.NameStrindex())
+		facts.problem = d.StringProblem(entry.NameStrindex())
 	case !systemNameOK:
-		facts.problem = d.stringProblem(entry.SystemNameStrindex())
+		facts.problem = d.StringProblem(entry.SystemNameStrindex())
 	case !fileOK:
-		facts.problem = d.stringProblem(entry.FilenameStrindex())
+		facts.problem = d.StringProblem(entry.FilenameStrindex())
 	}
 	if !fileOK || file == "" {
 		facts.file = NoString
@@ -374,7 +374,7 @@ func (d *Dictionary) mapping(index int32) (int32, Problem) {
 	file := d.mappings.At(int(index)).FilenameStrindex()
 	name, ok := d.String(file)
 	if !ok {
-		return NoString, d.stringProblem(file)
+		return NoString, d.StringProblem(file)
 	}
 	if name == "" {
 		return NoString, Problem{}
@@ -403,7 +403,8 @@ func (d *Dictionary) identify(function Function) FunctionID {
 	return id
 }
 
-func (d *Dictionary) stringProblem(index int32) Problem {
+// StringProblem is what is wrong with an index for which String returns false.
+func (d *Dictionary) StringProblem(index int32) Problem {
 	// Index 0 of an empty string table is what an unset field of a message
 	// without a dictionary looks like.
 	if index == 0 {
