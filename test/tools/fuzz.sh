@@ -12,8 +12,9 @@ shift
 # Listing compiles a package's tests, so only those are asked that mention a target.
 mapfile -t packages < <(grep -rl --include='*_test.go' '^func Fuzz' "$@" | xargs -r -n 1 dirname | sort -u)
 for package in "${packages[@]}"; do
-    targets=$(go test -list '^Fuzz' "./$package")
-    for target in $(grep '^Fuzz' <<<"$targets"); do
+    listing=$(go test -list '^Fuzz' "./$package")
+    mapfile -t targets < <(grep '^Fuzz' <<<"$listing")
+    for target in "${targets[@]}"; do
         echo "--- $target in $package"
         go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "./$package"
     done
