@@ -3,7 +3,10 @@ module github.com/profiletometrics/profiletometrics/internal/tools
 
 go 1.26.0
 
-tool go.opentelemetry.io/collector/cmd/mdatagen
+tool (
+	go.opentelemetry.io/collector/cmd/mdatagen
+	golang.org/x/tools/cmd/goimports
+)
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -37,6 +40,8 @@ require (
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
 	golang.org/x/mod v0.37.0 // indirect
 	golang.org/x/sync v0.21.0 // indirect
+	golang.org/x/sys v0.46.0 // indirect
+	golang.org/x/telemetry v0.0.0-20260610154732-fb80ec83bdd9 // indirect
 	golang.org/x/text v0.38.0 // indirect
 	golang.org/x/tools v0.46.0 // indirect
 )

@@ -1,0 +1,163 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package profiletometricsconnector // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector"
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.uber.org/zap"
+
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/metadata"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
+)
+
+// profilesToMetrics is the connector: it counts profiles into the store as they
+// come, and hands on what the store holds at every flush.
+type profilesToMetrics struct {
+	interval   time.Duration // 0 flushes within ConsumeProfiles
+	store      *series.Store
+	aggregator *aggregate.Aggregator
+	next       consumer.Metrics
+	logger     *zap.Logger
+	telemetry  *telemetry
+
+	// flushing allows one flush at a time.
+	flushing sync.Mutex
+	stop     context.CancelFunc // ends the flush loop; nil before Start
+	stopped  chan struct{}      // closed when the flush loop has ended
+}
+
+func newProfilesToMetrics(settings connector.Settings, config *Config, next consumer.Metrics) (*profilesToMetrics, error) {
+	compiled, err := config.compile()
+	if err != nil {
+		return nil, err
+	}
+	compiled.series.ScopeName = metadata.ScopeName
+	compiled.series.ScopeVersion = settings.BuildInfo.Version
+	store := series.NewStore(compiled.series, time.Now())
+	telemetry, err := newTelemetry(settings.TelemetrySettings, store)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connector's own telemetry: %w", err)
+	}
+	return &profilesToMetrics{
+		interval:   config.MetricsFlushInterval,
+		store:      store,
+		aggregator: aggregate.New(compiled.measures, compiled.selection, store, compiled.tellFilesApart),
+		next:       next,
+		logger:     settings.Logger,
+		telemetry:  telemetry,
+	}, nil
+}
+
+// Capabilities says that profiles are only read.
+func (*profilesToMetrics) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: false}
+}
+
+// Start begins the flush loop.
+func (c *profilesToMetrics) Start(context.Context, component.Host) error {
+	c.store.Begin(time.Now())
+	if c.interval == 0 {
+		return nil
+	}
+	// The context of Start ends with Start.
+	ctx, cancel := context.WithCancel(context.Background())
+	c.stop, c.stopped = cancel, make(chan struct{})
+	go c.flushPeriodically(ctx)
+	return nil
+}
+
+// Shutdown ends the flush loop and flushes what is held, within ctx.
+func (c *profilesToMetrics) Shutdown(ctx context.Context) error {
+	defer c.telemetry.shutdown()
+	if c.stop == nil {
+		return nil
+	}
+	c.stop()
+	select {
+	case <-c.stopped:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the last flush to end: %w", ctx.Err())
+	}
+	return c.flush(ctx)
+}
+
+func (c *profilesToMetrics) flushPeriodically(ctx context.Context) {
+	defer close(c.stopped)
+	ticker := time.NewTicker(c.interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if err := c.flush(ctx); err != nil && ctx.Err() == nil {
+				c.logger.Error("The metrics pipeline did not take the metrics; they stay for the next flush", zap.Error(err))
+			}
+		}
+	}
+}
+
+// flush hands on what the store holds. What the next consumer refuses stays.
+func (c *profilesToMetrics) flush(ctx context.Context) error {
+	c.flushing.Lock()
+	defer c.flushing.Unlock()
+	flush := c.store.Collect(time.Now())
+	if err := c.handOn(ctx, flush.Metrics); err != nil {
+		flush.Failed()
+		return err
+	}
+	flush.Done()
+	return nil
+}
+
+func (c *profilesToMetrics) handOn(ctx context.Context, metrics pmetric.Metrics) error {
+	if metrics.ResourceMetrics().Len() == 0 {
+		return nil
+	}
+	return c.next.ConsumeMetrics(ctx, metrics)
+}
+
+// ConsumeProfiles counts a batch. It is safe for concurrent use, and neither
+// changes nor keeps the profiles. The next consumer's error is returned only
+// if there is no flush interval.
+func (c *profilesToMetrics) ConsumeProfiles(ctx context.Context, profiles pprofile.Profiles) error {
+	if c.interval > 0 {
+		c.count(ctx, profiles)
+		return nil
+	}
+	return c.handOn(ctx, c.convert(ctx, profiles))
+}
+
+// convert counts a batch and takes all of it out again at once. Whoever gets
+// the error of handing it on has the batch to send again, so that keeping
+// anything of it would count it twice.
+func (c *profilesToMetrics) convert(ctx context.Context, profiles pprofile.Profiles) pmetric.Metrics {
+	c.flushing.Lock()
+	defer c.flushing.Unlock()
+	c.count(ctx, profiles)
+	flush := c.store.Collect(time.Now())
+	flush.Done()
+	return flush.Metrics
+}
+
+func (c *profilesToMetrics) count(ctx context.Context, profiles pprofile.Profiles) {
+	begun := time.Now()
+	report := c.aggregator.Add(profiles, begun)
+	c.telemetry.record(ctx, report, time.Since(begun))
+	if report.Malformed != nil {
+		c.logger.Warn("The batch has malformed samples; their weight was counted as far as it is known",
+			zap.Any("samples_by_reason", report.Malformed),
+			zap.String("first", report.First))
+	}
+}

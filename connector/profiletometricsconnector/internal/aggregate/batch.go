@@ -1,0 +1,166 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
+
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/selection"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
+)
+
+// batch is the scratch memory of one Add. Batches are pooled, and every table
+// keeps its capacity.
+type batch struct {
+	*Aggregator
+	now    time.Time
+	number int64
+	report Report
+
+	position Position // of what is being read
+	symbols  symbols.Dictionary
+	resource resourceKey
+	scope    pcommon.InstrumentationScope
+
+	targets    []measure.Target // of the profiles of a scope
+	targetEnds []int
+
+	attributes attributeTable
+	groups     groupTable
+	slots      slotTable
+	extraction extractionTable
+	outputs    outputTable
+	functions  functionTable
+
+	choice      selection.Choice
+	chosen      []chosen // by function ID
+	stackPasses []verdict
+
+	key       []byte
+	sourceKey []byte
+	weights   []series.FunctionWeight
+	weightIDs []symbols.FunctionID
+	// The two functions that fill new entries of the store are made once: they
+	// read what is current from the batch.
+	fillResource func(pcommon.Resource)
+	fillGroup    func(pcommon.Map)
+	current      output
+}
+
+type verdict uint8
+
+const (
+	open verdict = iota
+	yes
+	no
+)
+
+type chosen = verdict
+
+func newBatch(a *Aggregator) *batch {
+	b := &batch{Aggregator: a}
+	b.fillResource = b.resource.fill
+	b.fillGroup = b.writeGroup
+	return b
+}
+
+func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
+	b.now = now
+	b.number = b.store.Batch()
+	b.report = Report{}
+	b.position = Position{}
+	b.symbols.Reset(dictionary, b.tellFilesApart)
+	b.attributes.reset(&b.symbols, b.selection)
+	b.extraction.reset(b.selection.Extractors, b.symbols.Strings(), b.symbols.Stacks())
+	b.slots.reset(b.symbols.Stacks())
+	b.chosen = b.chosen[:0]
+	b.choice = selection.Choice{}
+	if b.selection.Pattern != nil {
+		b.stackPasses = emptied(b.stackPasses, b.symbols.Stacks())
+	}
+}
+
+// end lets go of the profiles.
+func (b *batch) end() {
+	b.symbols.Release()
+	b.resource = resourceKey{key: b.resource.key, full: b.resource.full}
+	b.scope = pcommon.InstrumentationScope{}
+	b.choice = selection.Choice{}
+	b.groups.release()
+	b.extraction.release()
+	clear(b.weights[:cap(b.weights)])
+}
+
+// emptied returns a zeroed slice of length n that reuses memory.
+func emptied[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// choose turns to the functions chosen for a resource. What was decided for the
+// one before stays valid where the same matchers apply.
+func (b *batch) choose(resource pcommon.Map) {
+	choice := b.selection.Functions.For(resource)
+	if !choice.Equal(b.choice) {
+		b.chosen = b.chosen[:0]
+	}
+	b.choice = choice
+}
+
+// isChosen says whether a function gets series, deciding it once.
+func (b *batch) isChosen(function symbols.FunctionID) bool {
+	if b.choice.Everything() {
+		return true
+	}
+	for len(b.chosen) <= int(function) {
+		b.chosen = append(b.chosen, open)
+	}
+	if b.chosen[function] == open {
+		b.chosen[function] = no
+		if b.choice.Includes(b.symbols.Function(function).Name) {
+			b.chosen[function] = yes
+		}
+	}
+	return b.chosen[function] == yes
+}
+
+// passesPattern applies the pattern filter to a stack, once.
+func (b *batch) passesPattern(stack int32) bool {
+	filter := b.selection.Pattern
+	if filter == nil {
+		return true
+	}
+	functions, _ := b.symbols.StackFunctions(stack)
+	if stack < 0 || int(stack) >= len(b.stackPasses) {
+		return b.anyPasses(filter, functions)
+	}
+	if b.stackPasses[stack] == open {
+		b.stackPasses[stack] = no
+		if b.anyPasses(filter, functions) {
+			b.stackPasses[stack] = yes
+		}
+	}
+	return b.stackPasses[stack] == yes
+}
+
+func (b *batch) anyPasses(filter *selection.Filter, functions []symbols.FunctionID) bool {
+	passes := !filter.Requires()
+	for _, function := range functions {
+		name := b.symbols.Function(function).Name
+		if filter.Excludes(name) {
+			return false
+		}
+		passes = passes || filter.Matches(name)
+	}
+	return passes
+}

@@ -1,0 +1,212 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
+
+import (
+	"encoding/binary"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/selection"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
+)
+
+// extractionTable remembers what the extractors found: per string, so that a
+// pattern meets each string of the dictionary once; per stack, where nothing
+// else matters; and as tuples, which tell output groups apart by one number.
+type extractionTable struct {
+	searches []search // by extractor
+
+	values   []string
+	valueIDs map[string]int32
+
+	tuples   [][]int32 // value IDs by extractor, or absent
+	tupleIDs map[string]int32
+	byStack  []int32 // tuple number + 1
+
+	tuple []int32
+	key   []byte
+	// onlyStacks is true where no extractor looks into attributes.
+	onlyStacks bool
+}
+
+// absent is the value ID of an attribute that a sample does not have.
+const absent int32 = -1
+
+// search is what one extractor found so far.
+type search struct {
+	byFunction []int32 // by function ID: value ID + 2, missed, or 0 for not looked
+	byString   []int32 // the same by index of the string table
+}
+
+const missed int32 = 1
+
+func (t *extractionTable) reset(extractors []*selection.Extractor, stringCount, stacks int) {
+	if len(extractors) == 0 {
+		return
+	}
+	t.searches = t.searches[:min(len(extractors), cap(t.searches))]
+	for len(t.searches) < len(extractors) {
+		t.searches = append(t.searches, search{})
+	}
+	t.onlyStacks = true
+	for i, extractor := range extractors {
+		t.searches[i].byFunction = t.searches[i].byFunction[:0]
+		t.searches[i].byString = emptied(t.searches[i].byString, stringCount)
+		t.onlyStacks = t.onlyStacks && !extractor.LooksIn(selection.InAttribute)
+	}
+	t.byStack = emptied(t.byStack, stacks+1)
+	if t.valueIDs == nil {
+		t.valueIDs, t.tupleIDs = make(map[string]int32), make(map[string]int32)
+	}
+}
+
+func (t *extractionTable) release() {
+	clear(t.valueIDs)
+	clear(t.tupleIDs)
+	clear(t.values)
+	t.values = t.values[:0]
+	clear(t.tuples)
+	t.tuples = t.tuples[:0]
+}
+
+// value interns an extracted value.
+func (t *extractionTable) value(text string) int32 {
+	if id, ok := t.valueIDs[text]; ok {
+		return id
+	}
+	id := int32(len(t.values))
+	t.values = append(t.values, text)
+	t.valueIDs[text] = id
+	return id
+}
+
+// intern numbers the tuple in the making.
+func (t *extractionTable) intern() int32 {
+	t.key = t.key[:0]
+	for _, value := range t.tuple {
+		t.key = binary.LittleEndian.AppendUint32(t.key, uint32(value))
+	}
+	if number, ok := t.tupleIDs[string(t.key)]; ok {
+		return number
+	}
+	number := int32(len(t.tuples))
+	t.tuples = append(t.tuples, append([]int32(nil), t.tuple...))
+	t.tupleIDs[string(t.key)] = number
+	return number
+}
+
+// extract returns the number of the tuple of values that a slot's samples
+// have.
+func (b *batch) extract(s *slot) int32 {
+	t := &b.extraction
+	if len(b.selection.Extractors) == 0 {
+		return 0
+	}
+	known := &t.byStack[s.stack+1]
+	if t.onlyStacks && *known != 0 {
+		return *known - 1
+	}
+	t.tuple = t.tuple[:0]
+	for i, extractor := range b.selection.Extractors {
+		t.tuple = append(t.tuple, b.extractOne(i, extractor, s))
+	}
+	number := t.intern()
+	*known = number + 1
+	return number
+}
+
+func (b *batch) extractOne(i int, extractor *selection.Extractor, s *slot) int32 {
+	if literal, ok := extractor.Literal(); ok {
+		return b.extraction.value(literal)
+	}
+	for _, place := range extractor.From {
+		var value int32
+		if place == selection.InAttribute {
+			value = b.extractFromAttributes(extractor, &b.groups.groups[s.group])
+		} else {
+			value = b.extractFromStack(i, extractor, place, s.stack)
+		}
+		if value != absent {
+			return value
+		}
+	}
+	if fallback, ok := extractor.Fallback(); ok {
+		return b.extraction.value(fallback)
+	}
+	return absent
+}
+
+// extractFromStack looks at one place of every frame, from the leaf to the
+// root: the frame nearest to the leaf wins.
+func (b *batch) extractFromStack(i int, extractor *selection.Extractor, place selection.Place, stack int32) int32 {
+	value := absent
+	b.symbols.Frames(stack, func(frame symbols.Frame) bool {
+		switch place {
+		case selection.InFunction:
+			value = b.searchFunction(i, extractor, frame.Function)
+		case selection.InFile:
+			value = b.searchString(i, extractor, frame.File)
+		default:
+			value = b.searchString(i, extractor, frame.Mapping)
+		}
+		return value == absent
+	})
+	return value
+}
+
+func (b *batch) searchFunction(i int, extractor *selection.Extractor, function symbols.FunctionID) int32 {
+	memo := &b.extraction.searches[i].byFunction
+	for len(*memo) <= int(function) {
+		*memo = append(*memo, 0)
+	}
+	if (*memo)[function] == 0 {
+		(*memo)[function] = b.search(extractor, b.symbols.Function(function).Name)
+	}
+	return (*memo)[function] - 2
+}
+
+func (b *batch) searchString(i int, extractor *selection.Extractor, index int32) int32 {
+	text, ok := b.symbols.String(index)
+	if !ok {
+		return absent
+	}
+	memo := b.extraction.searches[i].byString
+	if memo[index] == 0 {
+		memo[index] = b.search(extractor, text)
+	}
+	return memo[index] - 2
+}
+
+// search returns what a memo holds of a text.
+func (b *batch) search(extractor *selection.Extractor, text string) int32 {
+	if match, ok := extractor.Match(text); ok {
+		return b.extraction.value(match) + 2
+	}
+	return missed
+}
+
+// extractFromAttributes looks at the values of the attributes of the sample,
+// its leaf location, its profile, scope and resource, in this order.
+func (b *batch) extractFromAttributes(extractor *selection.Extractor, g *group) int32 {
+	for _, indices := range [][]int32{g.attributes, b.groups.profile} {
+		for _, index := range indices {
+			_, value, problem := b.symbols.Attribute(index)
+			if problem.Reason != "" {
+				continue
+			}
+			if match, ok := extractor.Match(value.AsString()); ok {
+				return b.extraction.value(match)
+			}
+		}
+	}
+	for _, attributes := range []pcommon.Map{b.scope.Attributes(), b.resource.attributes} {
+		for _, value := range attributes.All() {
+			if match, ok := extractor.Match(value.AsString()); ok {
+				return b.extraction.value(match)
+			}
+		}
+	}
+	return absent
+}

@@ -1,0 +1,209 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
+
+import (
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
+)
+
+// output is a set of slots whose points have the same attributes, the function
+// aside: one group of samples and one tuple of extracted values.
+type output struct {
+	group, tuple int32
+	first, last  int32 // slots, linked by slot.next
+}
+
+type outputTable struct {
+	outputs []output
+	byKey   map[[2]int32]int32
+}
+
+const endOfList int32 = -1
+
+func (t *outputTable) clear() {
+	t.outputs = t.outputs[:0]
+	clear(t.byKey)
+}
+
+// add appends a slot to the output of its group and tuple.
+func (t *outputTable) add(slots []slot, number, tuple int32) {
+	slots[number].next = endOfList
+	key := [2]int32{slots[number].group, tuple}
+	if last := len(t.outputs) - 1; last >= 0 && key == [2]int32{t.outputs[last].group, t.outputs[last].tuple} {
+		t.outputs[last].append(slots, number)
+		return
+	}
+	if t.byKey == nil {
+		t.byKey = make(map[[2]int32]int32)
+	}
+	if known, ok := t.byKey[key]; ok {
+		t.outputs[known].append(slots, number)
+		return
+	}
+	t.byKey[key] = int32(len(t.outputs))
+	t.outputs = append(t.outputs, output{group: key[0], tuple: tuple, first: number, last: number})
+}
+
+func (o *output) append(slots []slot, number int32) {
+	slots[o.last].next = number
+	o.last = number
+}
+
+// divide applies the filters to the slots of a profile and divides the others
+// among the outputs.
+func (b *batch) divide() {
+	slots := b.slots.slots
+	for i := range slots {
+		s := &slots[i]
+		if !b.groups.groups[s.group].passes || !b.passesPattern(s.stack) {
+			b.report.Filtered += s.samples - s.malformed
+			continue
+		}
+		if _, problem := b.symbols.StackFunctions(s.stack); problem.Reason != "" && s.stack != noStack && s.malformed < s.samples {
+			b.position.Sample = s.firstSample
+			b.report.malformed(b.position, problem, s.samples-s.malformed)
+		} else {
+			b.report.Converted += s.samples - s.malformed
+		}
+		b.outputs.add(slots, int32(i), b.extract(s))
+	}
+}
+
+// commit adds what was counted for a profile to the series of one stream.
+func (b *batch) commit(profile pprofile.Profile, target measure.Target) {
+	snapshot := b.measures.Streams()[target.Stream].Snapshot
+	if len(b.outputs.outputs) == 0 && !snapshot {
+		return
+	}
+	update := b.store.Update(series.Resource{
+		Key:       b.resource.key,
+		SchemaURL: b.resource.schemaURL,
+		Fill:      b.fillResource,
+	}, b.now)
+	defer update.End()
+	if !snapshot {
+		update.Counter(target.Stream)
+		b.addOutputs(update, target)
+		return
+	}
+	source := series.Source{Key: b.source(), Measured: b.measured(profile), Batch: b.number}
+	if update.Snapshot(target.Stream, source) {
+		b.addOutputs(update, target)
+		update.EndSnapshot()
+	}
+}
+
+func (b *batch) addOutputs(update *series.Update, target measure.Target) {
+	for _, out := range b.outputs.outputs {
+		b.current = out
+		b.key = b.appendGroupKey(b.key[:0], out)
+		total := b.fold(out)
+		b.weigh(target.Factor)
+		name := series.Group{Key: b.key, Fill: b.fillGroup}
+		if update.Add(name, measure.Multiply(total, target.Factor), b.weights) {
+			update.AddOverflow(measure.Multiply(b.overflowed(out), target.Factor))
+		}
+		b.functions.clear()
+	}
+}
+
+// functionTable holds the weights of the functions of one output, by function
+// ID.
+type functionTable struct {
+	weights []functionWeight
+	touched []symbols.FunctionID // in the order of their discovery
+}
+
+type functionWeight struct {
+	flat, cumulative int64
+	touched          bool
+	overflowed       bool
+}
+
+// weight returns the weights of a function, to be added to.
+func (t *functionTable) weight(function symbols.FunctionID) *functionWeight {
+	for len(t.weights) <= int(function) {
+		t.weights = append(t.weights, functionWeight{})
+	}
+	weight := &t.weights[function]
+	if !weight.touched {
+		weight.touched = true
+		t.touched = append(t.touched, function)
+	}
+	return weight
+}
+
+func (t *functionTable) clear() {
+	for _, function := range t.touched {
+		t.weights[function] = functionWeight{}
+	}
+	t.touched = t.touched[:0]
+}
+
+// fold adds the weights of an output's stacks up by function, once per stack
+// and function, and returns their total.
+func (b *batch) fold(out output) int64 {
+	total := int64(0)
+	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+		s := &b.slots.slots[number]
+		if s.weight == 0 {
+			continue
+		}
+		total = measure.Add(total, s.weight)
+		functions, _ := b.symbols.StackFunctions(s.stack)
+		for i, function := range functions {
+			weight := b.functions.weight(function)
+			weight.cumulative = measure.Add(weight.cumulative, s.weight)
+			if i == 0 {
+				weight.flat = measure.Add(weight.flat, s.weight)
+			}
+		}
+	}
+	return total
+}
+
+// weigh lists the weights of the chosen functions, in base units.
+func (b *batch) weigh(factor int64) {
+	b.weights, b.weightIDs = b.weights[:0], b.weightIDs[:0]
+	for _, id := range b.functions.touched {
+		if !b.isChosen(id) {
+			continue
+		}
+		function := b.symbols.Function(id)
+		weight := &b.functions.weights[id]
+		b.weights = append(b.weights, series.FunctionWeight{
+			Function:   series.Function{Name: function.Name, File: function.File},
+			Flat:       measure.Multiply(weight.flat, factor),
+			Cumulative: measure.Multiply(weight.cumulative, factor),
+		})
+		b.weightIDs = append(b.weightIDs, id)
+	}
+}
+
+// overflowed is the weight of an output's samples of which at least one
+// function found no cumulative series.
+func (b *batch) overflowed(out output) int64 {
+	for i, weight := range b.weights {
+		b.functions.weights[b.weightIDs[i]].overflowed = weight.CumulativeOverflowed
+	}
+	total := int64(0)
+	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+		s := &b.slots.slots[number]
+		if s.weight == 0 {
+			continue
+		}
+		functions, _ := b.symbols.StackFunctions(s.stack)
+		for _, function := range functions {
+			if b.functions.weights[function].overflowed {
+				total = measure.Add(total, s.weight)
+				break
+			}
+		}
+	}
+	return total
+}

@@ -1,0 +1,143 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
+
+import (
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
+)
+
+// slot is what the samples of one group and stack add up to.
+type slot struct {
+	group, stack int32
+	weight       int64
+	// samples counts the samples, malformed those of them that were reported
+	// already.
+	samples, malformed int64
+	firstSample        int // index of the first sample
+	next               int32
+}
+
+// slotTable finds the slot of a group and stack. Nearly every stack occurs in
+// one group only, so that a dense table by stack finds it; a map finds the
+// others.
+type slotTable struct {
+	slots   []slot
+	byStack []int32 // slot number + 1, 0 for none
+	byGroup map[groupAndStack]int32
+}
+
+type groupAndStack struct{ group, stack int32 }
+
+// noStack stands for a stack index that is outside of the table.
+const noStack int32 = -1
+
+func (t *slotTable) reset(stacks int) {
+	t.slots = t.slots[:0]
+	t.byStack = emptied(t.byStack, stacks+1)
+	if t.byGroup == nil {
+		t.byGroup = make(map[groupAndStack]int32)
+	}
+	clear(t.byGroup)
+}
+
+// clear empties the table for the next profile, at a cost that depends on what
+// it holds and not on the size of the dictionary.
+func (t *slotTable) clear() {
+	for i := range t.slots {
+		t.byStack[t.slots[i].stack+1] = 0
+	}
+	t.slots = t.slots[:0]
+	clear(t.byGroup)
+}
+
+// slot returns the slot of a group and a stack, which must be noStack or an
+// index of the stack table. It is valid until the next call.
+func (t *slotTable) slot(group, stack int32, sample int) *slot {
+	dense := &t.byStack[stack+1]
+	if *dense != 0 {
+		if found := &t.slots[*dense-1]; found.group == group {
+			return found
+		}
+		if number, ok := t.byGroup[groupAndStack{group, stack}]; ok {
+			return &t.slots[number]
+		}
+	}
+	number := int32(len(t.slots))
+	t.slots = append(t.slots, slot{group: group, stack: stack, firstSample: sample})
+	if *dense == 0 {
+		*dense = number + 1
+	} else {
+		t.byGroup[groupAndStack{group, stack}] = number
+	}
+	return &t.slots[number]
+}
+
+// scan is the one pass over the samples of a profile.
+func (b *batch) scan(samples pprofile.SampleSlice, monotonic bool) {
+	stacks := int32(b.symbols.Stacks())
+	for i := range samples.Len() {
+		sample := samples.At(i)
+		weight, problem := weigh(sample)
+		if monotonic && weight < 0 {
+			problem = symbols.Problem{Reason: NegativeValue}
+		}
+		if problem.Reason == NoWeight || problem.Reason == NegativeValue {
+			b.malformed(i, problem)
+			continue
+		}
+		stack := sample.StackIndex()
+		if stack < 0 || stack >= stacks && stack != 0 {
+			problem = symbols.Problem{Reason: symbols.StackIndex, Index: stack, Length: int(stacks)}
+			stack = noStack
+		} else if stack == 0 {
+			// "Unset", whatever the table's first entry holds.
+			stack = noStack
+		}
+		group := int32(0)
+		if b.attributes.relevant {
+			var attributeProblem symbols.Problem
+			group, attributeProblem = b.groupOf(sample.AttributeIndices(), stack)
+			if problem.Reason == "" {
+				problem = attributeProblem
+			}
+		}
+		slot := b.slots.slot(group, stack, i)
+		slot.weight = measure.Add(slot.weight, weight)
+		slot.samples++
+		if problem.Reason != "" {
+			b.malformed(i, problem)
+			slot.malformed++
+		}
+	}
+}
+
+func (b *batch) malformed(sample int, problem symbols.Problem) {
+	b.position.Sample = sample
+	b.report.malformed(b.position, problem, 1)
+}
+
+// weigh returns the weight of a sample: the sum of its values, or the number
+// of its timestamps where it has no values (profiles.proto, message Sample).
+func weigh(sample pprofile.Sample) (int64, symbols.Problem) {
+	values := sample.Values()
+	timestamps := sample.TimestampsUnixNano().Len()
+	n := values.Len()
+	if n == 0 {
+		if timestamps == 0 {
+			return 0, symbols.Problem{Reason: NoWeight}
+		}
+		return int64(timestamps), symbols.Problem{}
+	}
+	weight := values.At(0)
+	for i := 1; i < n; i++ {
+		weight = measure.Add(weight, values.At(i))
+	}
+	if timestamps != 0 && timestamps != n {
+		return weight, symbols.Problem{Reason: LengthMismatch, Index: int32(timestamps), Length: n}
+	}
+	return weight, symbols.Problem{}
+}

@@ -1,0 +1,203 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package series keeps what outlives a batch: the identity of every time
+// series, how many there may be, what they have counted so far, since when,
+// and until when they are kept. It turns that state into pmetric data.
+package series // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
+)
+
+// Settings say how series are kept and emitted.
+type Settings struct {
+	// Streams are the measures; Update names them by their index.
+	Streams []measure.Stream
+	// Flat and Cumulative switch the function metrics.
+	Flat, Cumulative bool
+	// FileAttribute adds the function's file to the points of the function
+	// metrics.
+	FileAttribute bool
+	// Delta emits what came since the last flush, instead of all that came
+	// since a series began.
+	Delta bool
+	// Expiration is how long a series is kept that nothing updates; 0 keeps it
+	// for ever.
+	Expiration time.Duration
+	// FunctionLimit is how many functions have series of their own, per
+	// resource and stream; 0 sets no limit.
+	FunctionLimit int
+	// SeriesLimit is how many series there are over all resources, overflow
+	// series aside; 0 sets no limit.
+	SeriesLimit int
+	// MarkVanished emits one point with the flag NoRecordedValue for a gauge
+	// series that is gone, so that backends do not go on showing it.
+	MarkVanished bool
+	// ScopeName and ScopeVersion name the scope of the emitted metrics.
+	ScopeName, ScopeVersion string
+}
+
+// Store holds all series. Updates of different resources run in parallel, and
+// in parallel with Collect.
+type Store struct {
+	settings Settings
+
+	live       atomic.Int64 // series that hold a place
+	overflowed atomic.Int64 // how often a series was refused its place
+	batches    atomic.Int64
+
+	mu        sync.RWMutex
+	resources map[string]*resource
+	ordered   []*resource
+
+	// collected is the end of the last interval that was handed on; only
+	// Collect and its Flush use it, one at a time.
+	collected pcommon.Timestamp
+}
+
+// NewStore returns an empty store whose first interval starts now.
+func NewStore(settings Settings, now time.Time) *Store {
+	return &Store{
+		settings:  settings,
+		resources: make(map[string]*resource),
+		collected: pcommon.NewTimestampFromTime(now),
+	}
+}
+
+// Begin makes now the start of the first interval. It must come before any
+// Collect.
+func (s *Store) Begin(now time.Time) { s.collected = pcommon.NewTimestampFromTime(now) }
+
+// Live is the number of series that count towards SeriesLimit.
+func (s *Store) Live() int64 { return s.live.Load() }
+
+// Overflowed is how often, so far, the weight of a batch found no series of
+// its own and went to an overflow series.
+func (s *Store) Overflowed() int64 { return s.overflowed.Load() }
+
+// Batch numbers a batch. Snapshots of one number and time are parts of one
+// snapshot.
+func (s *Store) Batch() int64 { return s.batches.Add(1) }
+
+// reserve takes a place for one series. Checking the limit and taking the
+// place are one operation.
+func (s *Store) reserve() bool {
+	limit := int64(s.settings.SeriesLimit)
+	if limit == 0 {
+		s.live.Add(1)
+		return true
+	}
+	for {
+		live := s.live.Load()
+		if live >= limit {
+			return false
+		}
+		if s.live.CompareAndSwap(live, live+1) {
+			return true
+		}
+	}
+}
+
+func (s *Store) release(places int) { s.live.Add(-int64(places)) }
+
+// resource holds the series of one output resource.
+type resource struct {
+	mu sync.Mutex
+	// removed is set once the store has forgotten the resource: an update that
+	// found it before must look again.
+	removed bool
+
+	key        string
+	attributes pcommon.Resource
+	schemaURL  string
+	streams    []stream
+}
+
+// stream holds the series of one resource and measure.
+type stream struct {
+	groups  map[string]*group
+	ordered []*group
+	// places counts, for each function that has series of its own, the series.
+	places map[Function]int
+
+	overflow [kinds]point
+
+	// snapshots hold the parts of a gauge, by where they come from.
+	snapshots map[string]*snapshot
+	// vanished are the gauge series to be marked as gone by the next Collect.
+	vanished []vanished
+	touched  bool // by a snapshot, since the last Collect
+}
+
+// kind is one of the metrics of a stream.
+type kind int
+
+const (
+	total kind = iota
+	flat
+	cumulative
+	kinds
+)
+
+// suffix is what a kind of metric appends to the stream's name.
+var suffix = [kinds]string{"", ".flat", ".cumulative"}
+
+// group holds the series that share their point attributes, the function
+// aside.
+type group struct {
+	key        string
+	attributes pcommon.Map
+	total      point
+	functions  map[Function]*functionPoints
+	ordered    []*functionPoints
+	removed    bool
+}
+
+// functionPoints are the flat and the cumulative series of a function.
+type functionPoints struct {
+	function Function
+	points   [kinds]point // total is unused
+	removed  bool
+}
+
+// point is one series. Which of its fields are in use depends on whether the
+// stream is a counter or a gauge.
+type point struct {
+	exists bool
+	value  int64 // in base units
+	// started is when the series began, in wall time.
+	started pcommon.Timestamp
+	updated int64 // UnixNano
+
+	// inFlight is the part of a delta counter that a flush has taken out and
+	// not yet handed on.
+	inFlight int64
+
+	// A gauge is the sum of its parts; measured is the newest part's time.
+	parts    int
+	measured pcommon.Timestamp
+	reported bool
+}
+
+// add counts weight, beginning the series if need be.
+func (p *point) add(weight int64, now time.Time) {
+	if !p.exists {
+		*p = point{exists: true, started: pcommon.NewTimestampFromTime(now)}
+	}
+	p.value = measure.Add(p.value, weight)
+	p.updated = now.UnixNano()
+}
+
+// Function identifies a function within a resource.
+type Function struct {
+	Name string
+	// File is empty unless functions of one name are told apart by file.
+	File string
+}
