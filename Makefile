@@ -10,8 +10,11 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 OCB_VERSION      := v0.161.0
-MDATAGEN_VERSION := $(shell awk '$$1 == "go.opentelemetry.io/collector/cmd/mdatagen" { print $$2 }' internal/tools/go.mod)
 LINT_VERSION     := v2.15.0
+# The generators' versions stand in a go.mod of their own.
+tool-version = $(shell awk '$$1 == "$(1)" && $$2 ~ /^v/ { print $$2 }' internal/tools/go.mod)
+MDATAGEN_VERSION  := $(call tool-version,go.opentelemetry.io/collector/cmd/mdatagen)
+GOIMPORTS_VERSION := $(call tool-version,golang.org/x/tools)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
@@ -25,10 +28,11 @@ export GOWORK := off
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 # Tools live outside the checkout, so that `make clean` and a second clone keep them.
-CACHE    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/profiletometrics
-OCB      := $(CACHE)/builder-$(OCB_VERSION)/builder
-MDATAGEN := $(CACHE)/mdatagen-$(MDATAGEN_VERSION)/mdatagen
-LINT     := $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
+CACHE     := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/profiletometrics
+OCB       := $(CACHE)/builder-$(OCB_VERSION)/builder
+MDATAGEN  := $(CACHE)/mdatagen-$(MDATAGEN_VERSION)/mdatagen
+GOIMPORTS := $(CACHE)/goimports-$(GOIMPORTS_VERSION)/goimports
+LINT      := $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
 
 NAME := otelcol-profiletometrics
 DIST := dist/$(NAME)
@@ -99,8 +103,8 @@ fmt: | $(LINT) ## Format the code
 	$(LINT) fmt
 
 .PHONY: generate
-generate: | $(MDATAGEN) ## Regenerate what mdatagen writes from the metadata.yaml files
-	PATH="$(dir $(MDATAGEN)):$$PATH" go generate ./...
+generate: | $(MDATAGEN) $(GOIMPORTS) ## Regenerate what mdatagen writes from the metadata.yaml files
+	PATH="$(dir $(MDATAGEN)):$(dir $(GOIMPORTS)):$$PATH" go generate ./...
 
 .PHONY: check-generated
 check-generated: ## Fail if `make generate` changes anything
@@ -112,7 +116,7 @@ tidy: ## Tidy go.mod and go.sum
 	cd internal/tools && go mod tidy
 
 .PHONY: tools
-tools: $(OCB) $(MDATAGEN) $(LINT) ## Install the pinned tools into the cache
+tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into the cache
 	test/tools/prometheus.sh $(CACHE)
 
 .PHONY: clean
@@ -128,6 +132,9 @@ $(OCB):
 
 $(MDATAGEN):
 	test/tools/install.sh $@ go -C internal/tools install go.opentelemetry.io/collector/cmd/mdatagen
+
+$(GOIMPORTS):
+	test/tools/install.sh $@ go -C internal/tools install golang.org/x/tools/cmd/goimports
 
 $(LINT):
 	test/tools/install.sh $@ go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
