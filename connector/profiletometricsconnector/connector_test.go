@@ -28,6 +28,7 @@ import (
 
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/metadata"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/metadatatest"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 	"github.com/profiletometrics/profiletometrics/internal/testprofile"
 )
 
@@ -226,6 +227,6 @@ func TestABatchWarnsOnceAboutMalformedSamples(t *testing.T) {
 	require.Equal(t, 1, logs.Len())
 	assert.Contains(t, logs.All()[0].ContextMap()["first"],
 		"resource_profiles[0].scope_profiles[0].profiles[0].samples[1]: has neither values nor timestamps")
-	assert.Contains(t, logs.All()[0].ContextMap()["samples_by_reason"], "stack_index")
+	assert.Contains(t, logs.All()[0].ContextMap()["samples_by_reason"], symbols.StackIndex)
 	require.NoError(t, c.Shutdown(t.Context()))
 }
