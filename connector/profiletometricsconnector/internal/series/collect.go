@@ -40,6 +40,7 @@ func (s *Store) Collect(now time.Time) *Flush {
 		r.mu.Unlock()
 	}
 	s.forgetEmptyResources()
+	s.forgetFunctions()
 	return flush
 }
 

@@ -49,13 +49,16 @@ func threads(name string) Group {
 	return Group{Key: []byte(name), Fill: func(m pcommon.Map) { m.PutStr("thread.name", name) }}
 }
 
-// leaf is a function that all its weight is spent in.
-func leaf(name string, weight int64) FunctionWeight {
-	return FunctionWeight{Function: Function{Name: name}, Flat: weight, Cumulative: weight}
+// spent is weight spent in a function that calls no other.
+type spent struct {
+	function string
+	weight   int64
 }
 
+func leaf(function string, weight int64) spent { return spent{function, weight} }
+
 // count adds samples of single-frame stacks.
-func count(s *Store, now time.Time, weights ...FunctionWeight) {
+func count(s *Store, now time.Time, weights ...spent) {
 	u := s.Update(service("api"), now)
 	defer u.End()
 	u.Counter(counter)
@@ -63,7 +66,7 @@ func count(s *Store, now time.Time, weights ...FunctionWeight) {
 }
 
 // hold replaces the snapshot of a source.
-func hold(s *Store, now time.Time, source string, measured int64, weights ...FunctionWeight) {
+func hold(s *Store, now time.Time, source string, measured int64, weights ...spent) {
 	u := s.Update(service("api"), now)
 	defer u.End()
 	if u.Snapshot(gauge, Source{Key: []byte(source), Measured: pcommon.Timestamp(measured), Batch: s.Batch()}) {
@@ -72,10 +75,14 @@ func hold(s *Store, now time.Time, source string, measured int64, weights ...Fun
 	}
 }
 
-func (u *Update) add(weights []FunctionWeight) {
+func (u *Update) add(all []spent) {
 	sum := int64(0)
-	for _, weight := range weights {
-		sum += weight.Flat
+	var weights []FunctionWeight
+	for _, one := range all {
+		sum += one.weight
+		weights = append(weights, FunctionWeight{
+			Function: u.Identify(Function{Name: one.function}), Flat: one.weight, Cumulative: one.weight,
+		})
 	}
 	if u.Add(threads("main"), sum, weights) {
 		overflowed := int64(0)
@@ -264,7 +271,7 @@ func TestTheSeriesLimitHoldsOverAllResources(t *testing.T) {
 	count(s, after(1), leaf("a", 1), leaf("b", 2))
 	other := s.Update(service("db"), after(1))
 	other.Counter(counter)
-	other.add([]FunctionWeight{leaf("c", 4)})
+	other.add([]spent{leaf("c", 4)})
 	other.End()
 
 	assert.EqualValues(t, 3, s.Live())
@@ -324,7 +331,7 @@ func TestPartsOfOneSnapshotAddUpInAnyOrder(t *testing.T) {
 		u := s.Update(service("api"), after(1))
 		for _, measured := range order {
 			if u.Snapshot(gauge, Source{Key: []byte("p"), Measured: pcommon.Timestamp(measured), Batch: batch}) {
-				u.add([]FunctionWeight{leaf("a", measured)})
+				u.add([]spent{leaf("a", measured)})
 				u.EndSnapshot()
 			}
 		}
@@ -369,7 +376,7 @@ func TestNothingIsLostWithinAnyLimit(t *testing.T) {
 					for range random.IntN(4) {
 						weights := randomWeights(random)
 						for _, weight := range weights {
-							sum += weight.Flat
+							sum += weight.weight
 						}
 						count(s, after(interval*10+1), weights...)
 					}
@@ -388,8 +395,8 @@ func TestNothingIsLostWithinAnyLimit(t *testing.T) {
 	}
 }
 
-func randomWeights(random *rand.Rand) []FunctionWeight {
-	var weights []FunctionWeight
+func randomWeights(random *rand.Rand) []spent {
+	var weights []spent
 	for _, function := range random.Perm(10)[:random.IntN(8)] {
 		weights = append(weights, leaf(string(rune('a'+function)), 1+random.Int64N(100)))
 	}
@@ -412,6 +419,28 @@ func requireAddsUp(t *testing.T, values told, want int64) {
 	for kind, sum := range sums {
 		require.Equal(t, want, sum, kind)
 	}
+}
+
+func TestFunctionsWithoutSeriesAreForgotten(t *testing.T) {
+	s := newStore(func(settings *Settings) { settings.FunctionLimit = 1; settings.Flat = false })
+	count(s, after(1), leaf("kept", 1))
+	u := s.Update(service("api"), after(1))
+	kept, epoch := u.Identify(Function{Name: "kept"}), u.Epoch()
+	u.End()
+	for i := range slack * 3 {
+		count(s, after(2), leaf(fmt.Sprint("f", i), 1))
+	}
+	flush(s, after(10))
+	assert.Len(t, s.functions.ids, 1)
+	assert.Len(t, s.functions.named, 1)
+
+	u = s.Update(service("api"), after(11))
+	assert.Equal(t, kept, u.Identify(Function{Name: "kept"}), "what has series keeps its ID")
+	assert.NotEqual(t, epoch, u.Epoch())
+	u.End()
+	count(s, after(12), leaf("kept", 1), leaf("f0", 1))
+	assert.Equal(t, told{"work": int64(slack*3 + 3), "work.cumulative{kept}": int64(2), "work.cumulative{overflow}": int64(slack*3 + 1)},
+		flush(s, after(20)))
 }
 
 func TestConcurrentUpdatesLoseNothing(t *testing.T) {

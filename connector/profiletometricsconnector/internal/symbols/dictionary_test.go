@@ -4,6 +4,7 @@
 package symbols
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -246,10 +247,46 @@ func TestResetForgetsTheMessageBefore(t *testing.T) {
 	got, _ := names(&d, stack)
 	assert.Equal(t, []string{"main.leaf", "main.root"}, before)
 	assert.Equal(t, []string{"other.leaf", "main.root"}, got)
-	assert.Equal(t, 2, d.Functions())
 
 	d.Release()
-	assert.Zero(t, d.Functions())
+	functions, problem := d.StackFunctions(0)
+	assert.Equal(t, Unknown, d.Function(functions[0]).Name)
+	assert.Empty(t, problem)
+}
+
+func TestFunctionsKeepTheirIDsFromMessageToMessageWithinBounds(t *testing.T) {
+	var d Dictionary
+	ids := func(message pprofile.ProfilesDictionary) []FunctionID {
+		stack := addStack(message, 1)
+		d.Reset(message, false)
+		functions, _ := d.StackFunctions(stack)
+		return slices.Clone(functions)
+	}
+	first, generation := ids(dictionary()), d.Generation()
+	assert.Equal(t, first, ids(dictionary()))
+	assert.Equal(t, generation, d.Generation())
+
+	many := pprofile.NewProfilesDictionary()
+	many.StringTable().Append("")
+	many.FunctionTable().AppendEmpty()
+	many.LocationTable().AppendEmpty()
+	many.StackTable().AppendEmpty()
+	for i := range int32(maxRemembered) {
+		many.StringTable().Append(fmt.Sprint("f", i))
+		many.FunctionTable().AppendEmpty().SetNameStrindex(i + 1)
+		addLocation(many, 0, i+1)
+	}
+	locations := make([]int32, maxRemembered)
+	for i := range locations {
+		locations[i] = int32(i + 1)
+	}
+	stack := addStack(many, locations...)
+	d.Reset(many, false)
+	functions, _ := d.StackFunctions(stack)
+	assert.Len(t, functions, maxRemembered)
+	assert.Equal(t, generation, d.Generation(), "what a message holds is known until its end")
+	ids(dictionary())
+	assert.Equal(t, generation+1, d.Generation(), "but not for ever")
 }
 
 // FuzzIndices puts any numbers into every index of a dictionary: whatever they
