@@ -1,0 +1,140 @@
+# Copyright The profiletometrics Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Needs Go, make and git; everything else is fetched at the version pinned here.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+OCB_VERSION      := v0.161.0
+LINT_VERSION     := v2.15.0
+# The generators' versions stand in a go.mod of their own.
+tool-version = $(shell awk '$$1 == "$(1)" && $$2 ~ /^v/ { print $$2 }' internal/tools/go.mod)
+MDATAGEN_VERSION  := $(call tool-version,go.opentelemetry.io/collector/cmd/mdatagen)
+GOIMPORTS_VERSION := $(call tool-version,golang.org/x/tools)
+
+# How long each fuzz target runs.
+FUZZTIME ?= 10s
+# Which benchmarks run.
+BENCH ?= .
+# More flags for the collector that `make run` starts, e.g. RUNFLAGS=--set=...
+RUNFLAGS ?=
+
+export GOWORK := off
+# No VCS stamp: it needs a checkout that git trusts, and makes every commit a rebuild.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+# Tools live outside the checkout, so that `make clean` and a second clone keep them.
+CACHE     := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/profiletometrics
+OCB       := $(CACHE)/builder-$(OCB_VERSION)/builder
+MDATAGEN  := $(CACHE)/mdatagen-$(MDATAGEN_VERSION)/mdatagen
+GOIMPORTS := $(CACHE)/goimports-$(GOIMPORTS_VERSION)/goimports
+LINT      := $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
+
+NAME := otelcol-profiletometrics
+DIST := dist/$(NAME)
+FULL := dist-full/$(NAME)
+
+# The directories that hold code; those of them that exist.
+CODE := $(wildcard cmd connector extension internal receiver)
+# What the distribution is made of. A directory is newer when a file in it came or went.
+SOURCES := $(shell find $(CODE) -not -path '*/testdata*' \( -type d -o -name '*.go' -not -name '*_test.go' \)) \
+	go.mod go.sum
+
+.PHONY: help
+help: ## List the targets (this is the default)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: $(DIST) ## Build the distribution: dist/otelcol-profiletometrics
+
+$(DIST): builder-config.yaml $(SOURCES) | $(OCB)
+	$(OCB) --config $<
+	@touch $@
+
+.PHONY: run
+run: $(DIST) ## Build if needed and start the collector with config.yaml
+	exec $(DIST) --config config.yaml --feature-gates=+service.profilesSupport $(RUNFLAGS)
+
+.PHONY: full
+full: $(FULL) ## Build the distribution with all components: dist-full/otelcol-profiletometrics
+
+$(FULL): builder-config.full.yaml $(SOURCES) | $(OCB)
+	$(OCB) --config $<
+	@touch $@
+
+.PHONY: test
+test: ## Everything CI does: check-generated, vet, lint, unit, fuzz, e2e
+	@for target in check-generated vet lint unit fuzz e2e; do \
+		echo "==> make $$target"; \
+		$(MAKE) "$$target"; \
+	done
+
+.PHONY: unit
+unit: cc ## Unit, golden and component tests, with the race detector
+	go test -race -timeout 10m ./...
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10s)
+	test/tools/fuzz.sh $(FUZZTIME) $(CODE)
+
+.PHONY: e2e
+e2e: $(DIST) ## Run the distribution against a real Prometheus
+	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" OTELCOL_BIN="$(abspath $(DIST))" \
+		go test -tags e2e -count=1 -timeout 10m -v ./test/e2e/...
+
+.PHONY: bench
+bench: ## Run the benchmarks that BENCH (.) matches
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+.PHONY: lint
+lint: | $(LINT) ## Run golangci-lint
+	$(LINT) run ./...
+
+.PHONY: vet
+vet: ## Run go vet on everything, the end-to-end tests included
+	go vet -tags e2e ./...
+
+.PHONY: fmt
+fmt: | $(LINT) ## Format the code
+	$(LINT) fmt
+
+.PHONY: generate
+generate: | $(MDATAGEN) $(GOIMPORTS) ## Regenerate what mdatagen writes from the metadata.yaml files
+	PATH="$(dir $(MDATAGEN)):$(dir $(GOIMPORTS)):$$PATH" go generate ./...
+
+.PHONY: check-generated
+check-generated: ## Fail if `make generate` changes anything
+	test/tools/check-unchanged.sh "$(CODE)" $(MAKE) generate
+
+.PHONY: tidy
+tidy: ## Tidy go.mod and go.sum
+	go mod tidy
+	cd internal/tools && go mod tidy
+
+.PHONY: tools
+tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into the cache
+	test/tools/prometheus.sh $(CACHE)
+
+.PHONY: clean
+clean: ## Remove what was built; the tools stay in the cache
+	rm -rf dist dist-full
+
+.PHONY: cc
+cc:
+	@test/tools/require-cc.sh
+
+$(OCB):
+	test/tools/install.sh $@ go install go.opentelemetry.io/collector/cmd/builder@$(OCB_VERSION)
+
+$(MDATAGEN):
+	test/tools/install.sh $@ go -C internal/tools install go.opentelemetry.io/collector/cmd/mdatagen
+
+$(GOIMPORTS):
+	test/tools/install.sh $@ go -C internal/tools install golang.org/x/tools/cmd/goimports
+
+$(LINT):
+	test/tools/install.sh $@ go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
