@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/collector/connector/xconnector"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
@@ -95,22 +94,21 @@ func sumsOf(emitted []pmetric.Metrics) sums {
 
 func (s sums) addPoints(metric string, points pmetric.NumberDataPointSlice) {
 	for _, point := range points.All() {
-		name, _ := point.Attributes().Get(functionName)
 		if value := valueOf(point); value != 0 {
 			if s[metric] == nil {
 				s[metric] = map[string]float64{}
 			}
-			s[metric][stringOf(name)] += value
+			s[metric][functionOf(point)] += value
 		}
 	}
 }
 
-// stringOf is "" for a value that is not there.
-func stringOf(value pcommon.Value) string {
-	if value == (pcommon.Value{}) {
-		return ""
+// functionOf is "" for the point of a total, and of an overflow.
+func functionOf(point pmetric.NumberDataPoint) string {
+	if name, ok := point.Attributes().Get(functionName); ok {
+		return name.AsString()
 	}
-	return value.AsString()
+	return ""
 }
 
 func pointsOf(metric pmetric.Metric) pmetric.NumberDataPointSlice {

@@ -6,6 +6,7 @@ package profiletometricsconnector_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"flag"
 	"io"
 	"os/exec"
@@ -74,6 +75,7 @@ func topInProcess(tb testing.TB, p *profile.Profile, sampleType *profile.ValueTy
 		Writer:  &out,
 		UI:      silentUI{},
 		Sym:     noSymbols{},
+		Obj:     noObjects{},
 	})
 	require.NoError(tb, err)
 	return parseTop(tb, out.Bytes())
@@ -162,11 +164,24 @@ type noSymbols struct{}
 
 func (noSymbols) Symbolize(string, driver.MappingSources, *profile.Profile) error { return nil }
 
+// noObjects keeps the driver from running binutils.
+type noObjects struct{}
+
+var errNoObjects = errors.New("object files are not looked at")
+
+func (noObjects) Open(string, uint64, uint64, uint64, string) (driver.ObjFile, error) {
+	return nil, errNoObjects
+}
+
+func (noObjects) Disasm(string, uint64, uint64, bool) ([]driver.Inst, error) {
+	return nil, errNoObjects
+}
+
 type silentUI struct{}
 
-func (silentUI) ReadLine(string) (string, error)       { return "", io.EOF }
-func (silentUI) Print(...any)                          {}
-func (silentUI) PrintErr(...any)                       {}
-func (silentUI) IsTerminal() bool                      { return false }
-func (silentUI) WantBrowser() bool                     { return false }
-func (silentUI) SetAutoComplete(func(string) []string) {}
+func (silentUI) ReadLine(string) (string, error)     { return "", io.EOF }
+func (silentUI) Print(...any)                        {}
+func (silentUI) PrintErr(...any)                     {}
+func (silentUI) IsTerminal() bool                    { return false }
+func (silentUI) WantBrowser() bool                   { return false }
+func (silentUI) SetAutoComplete(func(string) string) {}
