@@ -65,6 +65,7 @@ type payload struct {
 }
 
 func payloads(b *testing.B) []payload {
+	b.Helper()
 	unique := testprofile.Host(20_000)
 	unique.Stacks = 20_000
 	return []payload{
@@ -78,11 +79,11 @@ func payloads(b *testing.B) []payload {
 }
 
 func fromPprof(b *testing.B, file string) func() pprofile.Profiles {
+	b.Helper()
 	return func() pprofile.Profiles {
-		f, err := os.Open(file)
+		data, err := os.ReadFile(file)
 		require.NoError(b, err)
-		defer f.Close()
-		parsed, err := profile.Parse(f)
+		parsed, err := profile.ParseData(data)
 		require.NoError(b, err)
 		converted, err := pprofotlp.Convert(parsed)
 		require.NoError(b, err)
@@ -91,6 +92,7 @@ func fromPprof(b *testing.B, file string) func() pprofile.Profiles {
 }
 
 func encode(b *testing.B, profiles pprofile.Profiles) ([]byte, int) {
+	b.Helper()
 	samples := profiles.SampleCount()
 	encoded, err := (&pprofile.ProtoMarshaler{}).MarshalProfiles(profiles)
 	require.NoError(b, err)
@@ -98,6 +100,7 @@ func encode(b *testing.B, profiles pprofile.Profiles) ([]byte, int) {
 }
 
 func decode(b *testing.B, encoded []byte) pprofile.Profiles {
+	b.Helper()
 	decoded, err := (&pprofile.ProtoUnmarshaler{}).UnmarshalProfiles(encoded)
 	require.NoError(b, err)
 	return decoded
@@ -105,6 +108,7 @@ func decode(b *testing.B, encoded []byte) pprofile.Profiles {
 
 // steadyConnector has seen the batch before, so that no series is new.
 func steadyConnector(b *testing.B, profiles pprofile.Profiles) *profilesToMetrics {
+	b.Helper()
 	config := createDefaultConfig().(*Config)
 	config.MetricsFlushInterval, config.MetricsExpiration = time.Hour, 0
 	c, err := newProfilesToMetrics(connectortest.NewNopSettings(metadata.Type), config, consumertest.NewNop())

@@ -121,7 +121,7 @@ func each(metrics pmetric.Metrics, f func(pmetric.Metric, pmetric.NumberDataPoin
 	for _, resource := range metrics.ResourceMetrics().All() {
 		for _, scope := range resource.ScopeMetrics().All() {
 			for _, metric := range scope.Metrics().All() {
-				points := pmetric.NewNumberDataPointSlice()
+				var points pmetric.NumberDataPointSlice
 				if metric.Type() == pmetric.MetricTypeGauge {
 					points = metric.Gauge().DataPoints()
 				} else {

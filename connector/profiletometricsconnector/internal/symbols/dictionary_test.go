@@ -158,29 +158,35 @@ func TestReferencesThatLeadNowhereAreReported(t *testing.T) {
 			func(d pprofile.ProfilesDictionary) {
 				d.LocationTable().At(1).Lines().At(0).SetFunctionIndex(50)
 			},
-			[]string{Unknown, "main.root"}, Problem{FunctionIndex, 50, 6},
+			[]string{Unknown, "main.root"},
+			Problem{FunctionIndex, 50, 6},
 		},
 		"a negative function": {
 			func(d pprofile.ProfilesDictionary) {
 				d.LocationTable().At(1).Lines().At(1).SetFunctionIndex(-5)
 			},
-			[]string{"main.leaf", Unknown}, Problem{FunctionIndex, -5, 6},
+			[]string{"main.leaf", Unknown},
+			Problem{FunctionIndex, -5, 6},
 		},
 		"the mapping of a location": {
 			func(d pprofile.ProfilesDictionary) { d.LocationTable().At(1).SetMappingIndex(50) },
-			[]string{"main.leaf", "main.root"}, Problem{MappingIndex, 50, 3},
+			[]string{"main.leaf", "main.root"},
+			Problem{MappingIndex, 50, 3},
 		},
 		"the name of a function": {
 			func(d pprofile.ProfilesDictionary) { d.FunctionTable().At(1).SetNameStrindex(50) },
-			[]string{Unknown, "main.root"}, Problem{StringIndex, 50, 7},
+			[]string{Unknown, "main.root"},
+			Problem{StringIndex, 50, 7},
 		},
 		"the system name of a function that has a name": {
 			func(d pprofile.ProfilesDictionary) { d.FunctionTable().At(1).SetSystemNameStrindex(-2) },
-			[]string{"main.leaf", "main.root"}, Problem{StringIndex, -2, 7},
+			[]string{"main.leaf", "main.root"},
+			Problem{StringIndex, -2, 7},
 		},
 		"the file of a function": {
 			func(d pprofile.ProfilesDictionary) { d.FunctionTable().At(1).SetFilenameStrindex(50) },
-			[]string{"main.leaf", "main.root"}, Problem{StringIndex, 50, 7},
+			[]string{"main.leaf", "main.root"},
+			Problem{StringIndex, 50, 7},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
