@@ -93,13 +93,16 @@ type function struct {
 	problem problemID
 }
 
-// nameless marks an entry of the function table that has no name of its own.
+// nameless stands for no function of its own.
 const nameless FunctionID = -1
 
 // location holds the frames of one location, innermost first.
 type location struct {
 	first, end int32 // in Dictionary.frames
 	problem    problemID
+	// only is the function of a location's only frame, as most have no more;
+	// nameless for one that has several.
+	only FunctionID
 }
 
 // stack holds the distinct functions of one stack, leaf first.
@@ -234,8 +237,12 @@ func (d *Dictionary) resolveStack(indices pcommon.Int32Slice) stack {
 			continue
 		}
 		from := &d.locationFacts[index]
-		if facts.problem == 0 {
+		if from.problem != 0 && facts.problem == 0 {
 			facts.problem = from.problem
+		}
+		if from.only != nameless {
+			d.pushOnce(from.only)
+			continue
 		}
 		for _, frame := range d.frames[from.first:from.end] {
 			d.pushOnce(frame.Function)
@@ -329,6 +336,10 @@ func (d *Dictionary) resolveLocation(entry pprofile.Location) location {
 		d.frames = append(d.frames, Frame{from.nameless, NoString, from.file})
 	}
 	facts.end = int32(len(d.frames))
+	facts.only = nameless
+	if facts.end == facts.first+1 {
+		facts.only = d.frames[facts.first].Function
+	}
 	return facts
 }
 
