@@ -142,3 +142,62 @@ func asProfilesJSON(t *testing.T, profiles pprofile.Profiles) string {
 	require.NoError(t, err)
 	return string(text)
 }
+
+// heapOf is a snapshot taken at a second of the fake clock.
+func heapOf(tb testing.TB, second int, functions ...string) pprofile.Profiles {
+	tb.Helper()
+	profile := testprofile.Profile{
+		SampleType: "inuse_space/bytes",
+		Time:       time.Date(2000, 1, 1, 0, 0, second, 0, time.UTC),
+	}
+	for _, function := range functions {
+		profile.Samples = append(profile.Samples, testprofile.Sample{
+			Stack: testprofile.Stack(function), Values: []int64{100},
+		})
+	}
+	return testprofile.New(tb, testprofile.Resource{Profiles: []testprofile.Profile{profile}})
+}
+
+// told lists what the flushes say of the functions' live bytes.
+func (s *flakySink) told() (flushes []map[string]string) {
+	for _, metrics := range s.AllMetrics() {
+		said := map[string]string{}
+		for _, metric := range metrics.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			if metric.Name() != "memory_usage.flat" {
+				continue
+			}
+			for _, point := range metric.Gauge().DataPoints().All() {
+				said[functionOf(point)] = "live"
+				if point.Flags().NoRecordedValue() {
+					said[functionOf(point)] = "gone"
+				}
+			}
+		}
+		flushes = append(flushes, said)
+	}
+	return flushes
+}
+
+func TestFailedFlushTellsSnapshotsAgain(t *testing.T) {
+	for _, temporality := range []string{"cumulative", "delta"} {
+		t.Run(temporality, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sink := new(flakySink)
+				conn := start(t, "metrics_flush_interval: 10s\naggregation_temporality: "+temporality, sink)
+				time.Sleep(5 * time.Second)
+				consume(t, conn, heapOf(t, 5, "f", "g"))
+				time.Sleep(10 * time.Second) // f and g were told at 10
+				consume(t, conn, heapOf(t, 15, "f"))
+				sink.down.Store(true)
+				time.Sleep(10 * time.Second) // that g is gone was refused at 20
+				sink.down.Store(false)
+				time.Sleep(10 * time.Second) // 35
+				require.NoError(t, conn.Shutdown(t.Context()))
+				said := sink.told()
+				require.GreaterOrEqual(t, len(said), 2)
+				assert.Equal(t, map[string]string{"f": "live", "g": "live"}, said[0])
+				assert.Equal(t, map[string]string{"f": "live", "g": "gone"}, said[1])
+			})
+		})
+	}
+}

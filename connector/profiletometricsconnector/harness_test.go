@@ -6,6 +6,7 @@ package profiletometricsconnector_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -56,7 +57,7 @@ func consume(tb testing.TB, conn xconnector.Profiles, profiles pprofile.Profiles
 	if !profiles.IsReadOnly() {
 		profiles.MarkReadOnly()
 	}
-	require.NoError(tb, conn.ConsumeProfiles(tb.Context(), profiles))
+	assert.NoError(tb, conn.ConsumeProfiles(tb.Context(), profiles))
 }
 
 // convert runs messages through a connector and returns all that it emitted.
