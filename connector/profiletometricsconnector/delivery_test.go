@@ -105,7 +105,7 @@ func TestErrorOfTheNextConsumerReachesTheCallerWithoutAFlushInterval(t *testing.
 	sink := new(flakySink)
 	sink.down.Store(true)
 	conn := start(t, "metrics: {cpu: {unit: ns}}\nmetrics_flush_interval: 0s\naggregation_temporality: delta", sink)
-	assert.ErrorIs(t, conn.ConsumeProfiles(t.Context(), cpuOf(t, 1)), errDown)
+	require.ErrorIs(t, conn.ConsumeProfiles(t.Context(), cpuOf(t, 1)), errDown)
 	sink.down.Store(false)
 	consume(t, conn, cpuOf(t, 10))
 	require.NoError(t, conn.Shutdown(t.Context()))

@@ -44,7 +44,7 @@ func start(tb testing.TB, config string, next consumer.Metrics) xconnector.Profi
 	tb.Helper()
 	cfg, err := loadConfig([]byte(config))
 	require.NoError(tb, err)
-	factory := profiletometricsconnector.NewFactory().(xconnector.Factory)
+	factory := profiletometricsconnector.NewFactory()
 	conn, err := factory.CreateProfilesToMetrics(tb.Context(), connectortest.NewNopSettings(factory.Type()), cfg, next)
 	require.NoError(tb, err)
 	require.NoError(tb, conn.Start(tb.Context(), componenttest.NewNopHost()))

@@ -128,7 +128,7 @@ func TestBuiltProfilesHoldWhatIsWritten(t *testing.T) {
 
 func TestDictionaryStartsWithZeroAndRepeatsNothing(t *testing.T) {
 	dict := testprofile.New(t, everythingInGo().Resources...).Dictionary()
-	assert.Equal(t, "", dict.StringTable().At(0))
+	assert.Empty(t, dict.StringTable().At(0))
 	assert.Equal(t, pprofile.NewMapping(), dict.MappingTable().At(0))
 	assert.Equal(t, pprofile.NewLocation(), dict.LocationTable().At(0))
 	assert.Equal(t, pprofile.NewFunction(), dict.FunctionTable().At(0))
