@@ -214,3 +214,15 @@ func functionsOf(dict pprofile.ProfilesDictionary, sample pprofile.Sample) []str
 	}
 	return names
 }
+
+func TestAttributeValuesKeepTheirType(t *testing.T) {
+	script, err := testprofile.Parse([]byte(
+		"resources: [{attributes: {s: text, i: 1, f: 0.5, b: true, list: [1, a], map: {k: {n: 2}}}}]"))
+	require.NoError(t, err)
+	profiles, err := script.Batches[0].Profiles()
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{
+		"s": "text", "i": int64(1), "f": 0.5, "b": true,
+		"list": []any{int64(1), "a"}, "map": map[string]any{"k": map[string]any{"n": int64(2)}},
+	}, profiles.ResourceProfiles().At(0).Resource().Attributes().AsRaw())
+}
