@@ -238,6 +238,15 @@ func TestSamplesWithoutAStackUseTheZeroStack(t *testing.T) {
 	assert.Equal(t, 1, d.StackTable().Len())
 }
 
+func TestAFunctionOfWhichNothingIsKnownIsNotSet(t *testing.T) {
+	b := newStackProfile(cpuTypes...)
+	b.sample([]string{"leaf"}, 1, 10)
+	*b.Function[0] = profile.Function{ID: 1, StartLine: 5}
+	_, d := profilesOf(t, b.Profile)
+	assert.Equal(t, 1, d.FunctionTable().Len())
+	assert.Equal(t, int64(7), d.LocationTable().At(1).Lines().At(0).Line())
+}
+
 func TestEqualEntriesOfSeveralProfilesAreShared(t *testing.T) {
 	builder := NewBuilder()
 	for _, service := range []string{"a", "b"} {

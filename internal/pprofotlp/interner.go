@@ -57,7 +57,7 @@ func (in *interner) location(l *profile.Location) int32 {
 		entry.address -= l.Mapping.Start
 	}
 	if l.IsFolded {
-		entry.attributes = in.attributeSet(in.attribute(locationIsFolded, boolean(true)))
+		entry.attributes = in.attributeSet(in.attribute(locationIsFolded, yes))
 	}
 	i := in.tables.locations.add(entry)
 	in.locations[l] = i
@@ -129,7 +129,7 @@ func (in *interner) mappingAttributes(m *profile.Mapping) int32 {
 		{mappingHasLineNumbers, m.HasLineNumbers},
 	} {
 		if flag.set {
-			attributes = append(attributes, in.attribute(flag.key, boolean(true)))
+			attributes = append(attributes, in.attribute(flag.key, yes))
 		}
 	}
 	return in.attributeSet(attributes...)

@@ -143,6 +143,8 @@ func TestMistakesAreNamedWithTheirKeyAndTheFix(t *testing.T) {
 		{"a bad glob", "include_files: ['[', '']", []string{"include_files::0: \"[\" is no glob", "include_files::1:"}},
 		{"a body limit of nothing", "{max_response_body_size: 0, include_files: [a]}", []string{"max_response_body_size: 0 bytes"}},
 		{"an attribute without a name", target("resource_attributes: {'': x}"), []string{"targets::0::resource_attributes: an attribute needs a name"}},
+		{"a proxy that is no URL", target("proxy_url: 'local host'"), []string{"targets::0::proxy_url: is not a valid URL"}},
+		{"an attribute of a type that OTLP does not have", target("resource_attributes: {since: 2001-01-01}"), []string{"targets::0::resource_attributes:"}},
 		{"request compression", target("compression: gzip"), []string{"targets::0::compression:"}},
 		{"a target twice", "targets: [{endpoint: 'http://localhost:1'}, {endpoint: 'http://localhost:1', profiles: {memory: {enabled: false}}}]",
 			[]string{"targets::1::profiles::cpu: has the same URL as targets::0::profiles::cpu"}},
@@ -177,4 +179,9 @@ func TestNoErrorShowsACredential(t *testing.T) {
 		require.Error(t, err)
 		assert.NotContains(t, err.Error(), "s3cret")
 	}
+	_, err := loadConfig(t, map[string]any{"targets": []any{map[string]any{
+		"endpoint": "http://localhost:1", "proxy_url": "http://me:s3cret@local host",
+	}}})
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "s3cret")
 }
