@@ -4,7 +4,10 @@
 package pprofscrapereceiver
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,4 +187,27 @@ func TestNoErrorShowsACredential(t *testing.T) {
 	}}})
 	require.Error(t, err)
 	assert.NotContains(t, err.Error(), "s3cret")
+}
+
+func TestTheExamplesOfTheReadmeAreValid(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1)
+	require.Len(t, blocks, 3)
+	for _, block := range blocks {
+		example := string(block[1])
+		if receiver, found := strings.CutPrefix(example, "receivers:\n"); found {
+			retrieved, err := confmap.NewRetrievedFromYAML([]byte(receiver))
+			require.NoError(t, err)
+			conf, err := retrieved.AsConf()
+			require.NoError(t, err)
+			sub, err := conf.Sub("pprofscrape")
+			require.NoError(t, err)
+			_, err = loadConfig(t, sub.ToStringMap())
+			require.NoError(t, err)
+			continue
+		}
+		_, err := (&targetsFile{config: newDefaultConfig()}).parse([]byte(example))
+		require.NoError(t, err)
+	}
 }
