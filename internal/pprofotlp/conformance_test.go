@@ -38,6 +38,14 @@ func parse(t testing.TB, data []byte) *profile.Profile {
 	return p
 }
 
+// encoded is p in pprof's format, uncompressed.
+func encoded(t testing.TB, p *profile.Profile) []byte {
+	t.Helper()
+	var data bytes.Buffer
+	require.NoError(t, p.WriteUncompressed(&data))
+	return data.Bytes()
+}
+
 // nonconformance names the first rule of profiles.proto that data breaks.
 func nonconformance(data pprofile.Profiles) error {
 	c := checker{data.Dictionary()}
@@ -248,16 +256,16 @@ func TestEveryFixtureConvertsToAConformantProfile(t *testing.T) {
 	for name, raw := range fixtures(t) {
 		t.Run(name, func(t *testing.T) {
 			p := parse(t, raw)
-			before := p.String()
+			before := encoded(t, p)
 			out, err := Convert(p)
 			require.NoError(t, err)
 			require.NoError(t, nonconformance(out))
 			require.Equal(t, sums(p), convertedSums(out))
-			require.Equal(t, before, p.String(), "the input was changed")
+			require.True(t, bytes.Equal(before, encoded(t, p)), "the input was changed")
 
-			encoded, err := (&pprofile.ProtoMarshaler{}).MarshalProfiles(out)
+			message, err := (&pprofile.ProtoMarshaler{}).MarshalProfiles(out)
 			require.NoError(t, err)
-			decoded, err := (&pprofile.ProtoUnmarshaler{}).UnmarshalProfiles(encoded)
+			decoded, err := (&pprofile.ProtoUnmarshaler{}).UnmarshalProfiles(message)
 			require.NoError(t, err)
 			require.NoError(t, nonconformance(decoded))
 			require.Equal(t, sums(p), convertedSums(decoded))
@@ -272,9 +280,7 @@ func FuzzConvert(f *testing.F) {
 		}
 		// Uncompressed: a mutated byte of a gzip stream hardly ever gets further
 		// than its checksum.
-		var plain bytes.Buffer
-		require.NoError(f, parse(f, raw).WriteUncompressed(&plain))
-		f.Add(plain.Bytes())
+		f.Add(encoded(f, parse(f, raw)))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		p, err := profile.ParseData(raw)

@@ -133,12 +133,14 @@ func TestProfilesThatDoNotCountPassThrough(t *testing.T) {
 }
 
 // relocated returns p as another run of the parser, with other ids in another
-// order, of a process loaded somewhere else would give it.
+// order, of a process loaded somewhere else, would give it.
 func relocated(t *testing.T, p *profile.Profile, by uint64) *profile.Profile {
 	t.Helper()
 	c := p.Copy()
 	for _, m := range c.Mapping {
-		m.Start, m.Limit = m.Start+by, m.Limit+by
+		m.Start, m.Limit = m.Start+by, m.Limit+2*by
+		// Go clears it once any address of the mapping could not be resolved.
+		m.HasFunctions = !m.HasFunctions
 	}
 	for i, l := range c.Location {
 		l.ID = uint64(len(c.Location) - i)

@@ -4,7 +4,10 @@
 package pprofscrapereceiver
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +146,8 @@ func TestMistakesAreNamedWithTheirKeyAndTheFix(t *testing.T) {
 		{"a bad glob", "include_files: ['[', '']", []string{"include_files::0: \"[\" is no glob", "include_files::1:"}},
 		{"a body limit of nothing", "{max_response_body_size: 0, include_files: [a]}", []string{"max_response_body_size: 0 bytes"}},
 		{"an attribute without a name", target("resource_attributes: {'': x}"), []string{"targets::0::resource_attributes: an attribute needs a name"}},
+		{"a proxy that is no URL", target("proxy_url: 'local host'"), []string{"targets::0::proxy_url: is not a valid URL"}},
+		{"an attribute of a type that OTLP does not have", target("resource_attributes: {since: 2001-01-01}"), []string{"targets::0::resource_attributes:"}},
 		{"request compression", target("compression: gzip"), []string{"targets::0::compression:"}},
 		{"a target twice", "targets: [{endpoint: 'http://localhost:1'}, {endpoint: 'http://localhost:1', profiles: {memory: {enabled: false}}}]",
 			[]string{"targets::1::profiles::cpu: has the same URL as targets::0::profiles::cpu"}},
@@ -176,5 +181,33 @@ func TestNoErrorShowsACredential(t *testing.T) {
 		_, err := loadConfig(t, map[string]any{"targets": []any{map[string]any{"endpoint": endpoint}}})
 		require.Error(t, err)
 		assert.NotContains(t, err.Error(), "s3cret")
+	}
+	_, err := loadConfig(t, map[string]any{"targets": []any{map[string]any{
+		"endpoint": "http://localhost:1", "proxy_url": "http://me:s3cret@local host",
+	}}})
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "s3cret")
+}
+
+func TestTheExamplesOfTheReadmeAreValid(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1)
+	require.Len(t, blocks, 3)
+	for _, block := range blocks {
+		example := string(block[1])
+		if receiver, found := strings.CutPrefix(example, "receivers:\n"); found {
+			retrieved, err := confmap.NewRetrievedFromYAML([]byte(receiver))
+			require.NoError(t, err)
+			conf, err := retrieved.AsConf()
+			require.NoError(t, err)
+			sub, err := conf.Sub("pprofscrape")
+			require.NoError(t, err)
+			_, err = loadConfig(t, sub.ToStringMap())
+			require.NoError(t, err)
+			continue
+		}
+		_, err := (&targetsFile{config: newDefaultConfig()}).parse([]byte(example))
+		require.NoError(t, err)
 	}
 }

@@ -68,6 +68,9 @@ func (t *TargetConfig) validate(key string, interval time.Duration) []error {
 	if advice := adviceOnEndpoint(t.Client.Endpoint); advice != "" {
 		fail("endpoint", "%s", advice)
 	}
+	if _, err := url.ParseRequestURI(t.Client.ProxyURL); err != nil && t.Client.ProxyURL != "" {
+		fail("proxy_url", "is not a valid URL; give one such as http://localhost:3128")
+	}
 	if t.Client.Compression.IsCompressed() {
 		fail("compression", "compresses the bodies of requests, and a scrape has none; remove it")
 	}
