@@ -32,22 +32,23 @@ func newTelemetry(settings component.TelemetrySettings, store *series.Store) (*t
 	outcome := func(name string) metric.MeasurementOption {
 		return metric.WithAttributeSet(attribute.NewSet(attribute.String("outcome", name)))
 	}
+	err = errors.Join(
+		builder.RegisterConnectorProfiletometricsSeriesCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(store.Live())
+			return nil
+		}),
+		builder.RegisterConnectorProfiletometricsSeriesOverflowedCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(store.Overflowed())
+			return nil
+		}),
+	)
 	return &telemetry{
-			builder:   builder,
-			converted: outcome("converted"),
-			filtered:  outcome("filtered"),
-			malformed: outcome("malformed"),
-			ignored:   outcome("ignored"),
-		}, errors.Join(
-			builder.RegisterConnectorProfiletometricsSeriesCallback(func(_ context.Context, o metric.Int64Observer) error {
-				o.Observe(store.Live())
-				return nil
-			}),
-			builder.RegisterConnectorProfiletometricsSeriesOverflowedCallback(func(_ context.Context, o metric.Int64Observer) error {
-				o.Observe(store.Overflowed())
-				return nil
-			}),
-		)
+		builder:   builder,
+		converted: outcome("converted"),
+		filtered:  outcome("filtered"),
+		malformed: outcome("malformed"),
+		ignored:   outcome("ignored"),
+	}, err
 }
 
 func (t *telemetry) record(ctx context.Context, report aggregate.Report, took time.Duration) {

@@ -7,7 +7,7 @@
 package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
 
 import (
-	"sync"
+	"runtime"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -25,27 +25,45 @@ type Aggregator struct {
 	store          *series.Store
 	tellFilesApart bool
 
-	batches sync.Pool // of *batch
+	// idle holds as many batches as there can be at work at a time. A sync.Pool
+	// would drop them at every collection of garbage, and with them the
+	// functions that they remember.
+	idle chan *batch
 }
 
 // New returns an aggregator that adds to store. With tellFilesApart, functions
 // of one name in different files have series of their own.
 func New(measures *measure.Table, selected *selection.Selection, store *series.Store, tellFilesApart bool) *Aggregator {
-	a := &Aggregator{
+	return &Aggregator{
 		measures:       measures,
 		selection:      selected,
 		store:          store,
 		tellFilesApart: tellFilesApart,
+		idle:           make(chan *batch, runtime.GOMAXPROCS(0)),
 	}
-	a.batches.New = func() any { return newBatch(a) }
-	return a
+}
+
+func (a *Aggregator) takeBatch() *batch {
+	select {
+	case b := <-a.idle:
+		return b
+	default:
+		return newBatch(a)
+	}
+}
+
+func (a *Aggregator) putBatch(b *batch) {
+	select {
+	case a.idle <- b:
+	default:
+	}
 }
 
 // Add counts a batch into the store and reports what became of its samples. It
 // neither changes nor keeps the profiles.
 func (a *Aggregator) Add(profiles pprofile.Profiles, now time.Time) Report {
-	b := a.batches.Get().(*batch)
-	defer a.batches.Put(b)
+	b := a.takeBatch()
+	defer a.putBatch(b)
 	b.begin(profiles.Dictionary(), now)
 	defer b.end()
 	for i, resource := range profiles.ResourceProfiles().All() {

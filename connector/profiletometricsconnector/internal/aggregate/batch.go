@@ -15,7 +15,7 @@ import (
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 )
 
-// batch is the scratch memory of one Add. Batches are pooled, and every table
+// batch is the scratch memory of one Add. It is used again, and every table
 // keeps its capacity.
 type batch struct {
 	*Aggregator
@@ -37,6 +37,8 @@ type batch struct {
 	extraction extractionTable
 	outputs    outputTable
 	functions  functionTable
+	known      knownFunctions
+	generation int // of the function IDs
 
 	choice      selection.Choice
 	chosen      []chosen // by function ID
@@ -79,6 +81,10 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 	b.attributes.reset(&b.symbols, b.selection)
 	b.extraction.reset(b.selection.Extractors, b.symbols.Strings(), b.symbols.Stacks())
 	b.slots.reset(b.symbols.Stacks())
+	if generation := b.symbols.Generation(); b.generation != generation {
+		b.generation = generation
+		b.known.ids = b.known.ids[:0]
+	}
 	b.chosen = b.chosen[:0]
 	b.choice = selection.Choice{}
 	if b.selection.Pattern != nil {
@@ -94,7 +100,6 @@ func (b *batch) end() {
 	b.choice = selection.Choice{}
 	b.groups.release()
 	b.extraction.release()
-	clear(b.weights[:cap(b.weights)])
 }
 
 // emptied returns a zeroed slice of length n that reuses memory.

@@ -86,14 +86,15 @@ func (b *batch) commit(profile pprofile.Profile, target measure.Target) {
 		Fill:      b.fillResource,
 	}, b.now)
 	defer update.End()
+	b.known.checkEpoch(update.Epoch())
 	if !snapshot {
 		update.Counter(target.Stream)
-		b.addOutputs(update, target)
+		b.addOutputs(&update, target)
 		return
 	}
 	source := series.Source{Key: b.source(), Measured: b.measured(profile), Batch: b.number}
 	if update.Snapshot(target.Stream, source) {
-		b.addOutputs(update, target)
+		b.addOutputs(&update, target)
 		update.EndSnapshot()
 	}
 }
@@ -103,7 +104,7 @@ func (b *batch) addOutputs(update *series.Update, target measure.Target) {
 		b.current = out
 		b.key = b.appendGroupKey(b.key[:0], out)
 		total := b.fold(out)
-		b.weigh(target.Factor)
+		b.weigh(update, target.Factor)
 		name := series.Group{Key: b.key, Fill: b.fillGroup}
 		if update.Add(name, measure.Multiply(total, target.Factor), b.weights) {
 			update.AddOverflow(measure.Multiply(b.overflowed(out), target.Factor))
@@ -168,16 +169,15 @@ func (b *batch) fold(out output) int64 {
 }
 
 // weigh lists the weights of the chosen functions, in base units.
-func (b *batch) weigh(factor int64) {
+func (b *batch) weigh(update *series.Update, factor int64) {
 	b.weights, b.weightIDs = b.weights[:0], b.weightIDs[:0]
 	for _, id := range b.functions.touched {
 		if !b.isChosen(id) {
 			continue
 		}
-		function := b.symbols.Function(id)
 		weight := &b.functions.weights[id]
 		b.weights = append(b.weights, series.FunctionWeight{
-			Function:   series.Function{Name: function.Name, File: function.File},
+			Function:   b.identify(update, id),
 			Flat:       measure.Multiply(weight.flat, factor),
 			Cumulative: measure.Multiply(weight.cumulative, factor),
 		})
@@ -206,4 +206,30 @@ func (b *batch) overflowed(out output) int64 {
 		}
 	}
 	return total
+}
+
+// knownFunctions remembers the store's numbers for functions, by function ID.
+type knownFunctions struct {
+	ids   []series.FunctionID // 0 for not known
+	epoch uint64
+}
+
+// checkEpoch forgets the numbers when the store has forgotten some.
+func (k *knownFunctions) checkEpoch(epoch uint64) {
+	if k.epoch != epoch {
+		k.ids, k.epoch = k.ids[:0], epoch
+	}
+}
+
+// identify returns the store's number for a function.
+func (b *batch) identify(update *series.Update, function symbols.FunctionID) series.FunctionID {
+	for len(b.known.ids) <= int(function) {
+		b.known.ids = append(b.known.ids, 0)
+	}
+	known := &b.known.ids[function]
+	if *known == 0 {
+		entry := b.symbols.Function(function)
+		*known = update.Identify(series.Function{Name: entry.Name, File: entry.File})
+	}
+	return *known
 }

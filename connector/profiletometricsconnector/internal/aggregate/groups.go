@@ -66,7 +66,6 @@ type group struct {
 	// attributes are the indices of the sample's and then the leaf location's
 	// relevant attributes.
 	attributes []int32
-	problem    symbols.Problem
 }
 
 type groupTable struct {

@@ -227,7 +227,7 @@ func (t *Table) cpuTime(unit Unit) Target {
 	return Target{Stream: t.cpu, Factor: unit.Factor, CPUTime: true}
 }
 
-// cpuFromCount recognises a profile that counts samples taken once per period
+// cpuFromCount recognizes a profile that counts samples taken once per period
 // of CPU time.
 func (t *Table) cpuFromCount(profile Profile) (Target, bool) {
 	if !strings.EqualFold(profile.Unit, "count") || profile.Period <= 0 {

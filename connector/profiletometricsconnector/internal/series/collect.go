@@ -40,6 +40,7 @@ func (s *Store) Collect(now time.Time) *Flush {
 		r.mu.Unlock()
 	}
 	s.forgetEmptyResources()
+	s.forgetFunctions()
 	return flush
 }
 
@@ -138,7 +139,8 @@ func (s *stream) empty() bool {
 // a time, unless they hold delta weight that was not handed on yet.
 func (s *stream) expireCounters(store *Store, before int64) {
 	dead := func(p *point) bool {
-		return p.exists && p.updated <= before && !(store.settings.Delta && p.value != 0)
+		unsent := store.settings.Delta && p.value != 0
+		return p.exists && p.updated <= before && !unsent
 	}
 	for k := range s.overflow {
 		if dead(&s.overflow[k]) {

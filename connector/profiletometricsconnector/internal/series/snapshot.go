@@ -51,6 +51,7 @@ func (s *stream) point(where place) *point {
 // vanished is a gauge series that was emitted and is no more.
 type vanished struct {
 	group    *group // nil for overflow
+	id       FunctionID
 	function Function
 	kind     kind
 }
@@ -108,7 +109,7 @@ func (s *stream) vanish(store *Store, where place, p *point) {
 	if p.reported {
 		gone := vanished{group: where.group, kind: where.kind}
 		if where.function != nil {
-			gone.function = where.function.function
+			gone.id, gone.function = where.function.id, where.function.function
 		}
 		s.vanished = append(s.vanished, gone)
 	}

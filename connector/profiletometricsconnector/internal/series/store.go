@@ -53,6 +53,8 @@ type Store struct {
 	overflowed atomic.Int64 // how often a series was refused its place
 	batches    atomic.Int64
 
+	functions functionTable
+
 	mu        sync.RWMutex
 	resources map[string]*resource
 	ordered   []*resource
@@ -125,7 +127,7 @@ type stream struct {
 	groups  map[string]*group
 	ordered []*group
 	// places counts, for each function that has series of its own, the series.
-	places map[Function]int
+	places map[FunctionID]int
 
 	overflow [kinds]point
 
@@ -155,13 +157,14 @@ type group struct {
 	key        string
 	attributes pcommon.Map
 	total      point
-	functions  map[Function]*functionPoints
+	functions  map[FunctionID]*functionPoints
 	ordered    []*functionPoints
 	removed    bool
 }
 
 // functionPoints are the flat and the cumulative series of a function.
 type functionPoints struct {
+	id       FunctionID
 	function Function
 	points   [kinds]point // total is unused
 	removed  bool
@@ -193,11 +196,4 @@ func (p *point) add(weight int64, now time.Time) {
 	}
 	p.value = measure.Add(p.value, weight)
 	p.updated = now.UnixNano()
-}
-
-// Function identifies a function within a resource.
-type Function struct {
-	Name string
-	// File is empty unless functions of one name are told apart by file.
-	File string
 }

@@ -49,7 +49,7 @@ type Group struct {
 
 // FunctionWeight is what one function adds, in base units.
 type FunctionWeight struct {
-	Function         Function
+	Function         FunctionID // from Update.Identify
 	Flat, Cumulative int64
 	// CumulativeOverflowed is set by Add where the function has no cumulative
 	// series of its own, and its weight is still to be accounted for with
@@ -58,19 +58,23 @@ type FunctionWeight struct {
 }
 
 // Update locks a resource for a change, which End must end.
-func (s *Store) Update(name Resource, now time.Time) *Update {
+func (s *Store) Update(name Resource, now time.Time) Update {
+	s.functions.inUse.RLock()
 	for {
 		r := s.resource(name)
 		r.mu.Lock()
 		if !r.removed {
-			return &Update{store: s, resource: r, now: now}
+			return Update{store: s, resource: r, now: now}
 		}
 		r.mu.Unlock()
 	}
 }
 
 // End makes the change visible.
-func (u *Update) End() { u.resource.mu.Unlock() }
+func (u *Update) End() {
+	u.resource.mu.Unlock()
+	u.store.functions.inUse.RUnlock()
+}
 
 func (s *Store) resource(name Resource) *resource {
 	s.mu.RLock()
@@ -147,7 +151,7 @@ func newGroup(name Group) *group {
 	g := &group{
 		key:        string(name.Key),
 		attributes: pcommon.NewMap(),
-		functions:  make(map[Function]*functionPoints),
+		functions:  make(map[FunctionID]*functionPoints),
 	}
 	name.Fill(g.attributes)
 	return g
@@ -180,7 +184,7 @@ func (u *Update) addFunction(g *group, weight *FunctionWeight) bool {
 	f := g.functions[weight.Function]
 	isNew := f == nil
 	if isNew {
-		f = &functionPoints{function: weight.Function}
+		f = &functionPoints{id: weight.Function}
 	}
 	weight.CumulativeOverflowed = false
 	if u.store.settings.Flat && weight.Flat != 0 {
@@ -198,7 +202,8 @@ func (u *Update) addFunction(g *group, weight *FunctionWeight) bool {
 		}
 	}
 	if isNew && f.inUse() {
-		g.functions[f.function] = f
+		f.function = u.store.functions.function(f.id)
+		g.functions[f.id] = f
 		g.ordered = append(g.ordered, f)
 	}
 	return weight.CumulativeOverflowed
@@ -215,17 +220,17 @@ func (u *Update) admit(f *functionPoints, k kind) bool {
 		return true
 	}
 	places, limit := u.stream.places, u.store.settings.FunctionLimit
-	if _, admitted := places[f.function]; !admitted && limit > 0 && len(places) >= limit {
+	if _, admitted := places[f.id]; !admitted && limit > 0 && len(places) >= limit {
 		return false
 	}
 	if !u.store.reserve() {
 		return false
 	}
 	if places == nil {
-		places = make(map[Function]int)
+		places = make(map[FunctionID]int)
 		u.stream.places = places
 	}
-	places[f.function]++
+	places[f.id]++
 	return true
 }
 
@@ -248,11 +253,11 @@ func (u *Update) overflow(k kind, weight int64) {
 func (s *stream) remove(store *Store, g *group, f *functionPoints, k kind) {
 	f.points[k] = point{}
 	store.release(1)
-	if s.places[f.function]--; s.places[f.function] <= 0 {
-		delete(s.places, f.function)
+	if s.places[f.id]--; s.places[f.id] <= 0 {
+		delete(s.places, f.id)
 	}
 	if !f.inUse() {
-		delete(g.functions, f.function)
+		delete(g.functions, f.id)
 		f.removed = true
 	}
 }

@@ -125,7 +125,7 @@ func (s *stream) isBack(gone vanished) bool {
 	case gone.kind == total:
 		return g.total.exists
 	default:
-		f := g.functions[gone.function]
+		f := g.functions[gone.id]
 		return f != nil && f.points[gone.kind].exists
 	}
 }

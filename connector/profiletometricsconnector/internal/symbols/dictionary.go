@@ -18,9 +18,9 @@ import (
 // Unknown is the name of a function about which the dictionary says nothing.
 const Unknown = "[unknown]"
 
-// FunctionID numbers the functions of one message, in the order of their
-// discovery. Functions that the dictionary lists twice have one ID: identity
-// is by value.
+// FunctionID numbers functions in the order of their discovery. Functions that
+// a dictionary lists twice have one ID: identity is by value. An ID stays valid
+// from message to message until Generation changes.
 type FunctionID int32
 
 // Function identifies a function.
@@ -57,10 +57,14 @@ type Dictionary struct {
 	attributes pprofile.KeyValueAndUnitSlice
 	stacks     pprofile.StackSlice
 
-	ids   map[Function]FunctionID
-	named []Function
+	// The functions discovered so far, in this message and those before.
+	generation int
+	byName     map[string]FunctionID
+	byFile     map[Function]FunctionID // with tellFilesApart
+	named      []Function
 
 	// Memoised by index of the dictionary's table.
+	mappingFacts  []mapping
 	functionIDs   []resolvedFunction
 	locationFacts []location
 	stackFacts    []stack
@@ -73,6 +77,14 @@ type Dictionary struct {
 	// mark[f] is the stack in which function f was seen last.
 	mark  []int32
 	epoch int32
+}
+
+// mapping is the file that code was mapped from.
+type mapping struct {
+	file     int32      // index of the string table, or NoString
+	nameless FunctionID // what a frame is called about which nothing else is known
+	problem  Problem
+	state    state
 }
 
 type resolvedFunction struct {
@@ -114,27 +126,36 @@ func (d *Dictionary) Reset(dictionary pprofile.ProfilesDictionary, tellFilesApar
 	d.attributes = dictionary.AttributeTable()
 	d.stacks = dictionary.StackTable()
 
-	if d.ids == nil {
-		d.ids = make(map[Function]FunctionID)
+	if len(d.named) > maxRemembered || d.byName == nil {
+		d.forget()
 	}
-	clear(d.ids)
-	clear(d.named)
-	d.named = d.named[:0]
+	d.mappingFacts = emptied(d.mappingFacts, d.mappings.Len())
 	d.functionIDs = emptied(d.functionIDs, d.functions.Len())
 	d.locationFacts = emptied(d.locationFacts, d.locations.Len())
 	d.stackFacts = emptied(d.stackFacts, d.stacks.Len())
 	d.frames = d.frames[:0]
 	d.stackFunctions = d.stackFunctions[:0]
-	d.mark = d.mark[:0]
-	d.epoch = 0
 }
 
-// Release lets go of the message, so that a pooled Dictionary does not keep it
-// in memory.
+// maxRemembered is how many functions are remembered from message to message.
+// Most messages are full of functions that came before, and finding one is
+// cheaper than making its acquaintance.
+const maxRemembered = 1 << 16
+
+func (d *Dictionary) forget() {
+	d.generation++
+	d.byName = make(map[string]FunctionID)
+	d.byFile = make(map[Function]FunctionID)
+	d.named = nil
+	d.mark, d.epoch = nil, 0
+}
+
+// Generation changes whenever function IDs lose their meaning.
+func (d *Dictionary) Generation() int { return d.generation }
+
+// Release lets go of the message, so that a Dictionary kept for the next one
+// does not keep it in memory.
 func (d *Dictionary) Release() {
-	clear(d.ids)
-	clear(d.named)
-	d.named = d.named[:0]
 	empty := pprofile.NewProfilesDictionary()
 	d.mappings = empty.MappingTable()
 	d.locations = empty.LocationTable()
@@ -153,9 +174,6 @@ func emptied[T any](s []T, n int) []T {
 	clear(s)
 	return s
 }
-
-// Functions is the number of functions discovered so far: their IDs are below.
-func (d *Dictionary) Functions() int { return len(d.named) }
 
 // Stacks is the number of entries in the stack table: valid stack indices are
 // below.
@@ -276,18 +294,18 @@ func (d *Dictionary) location(index int32) ([]Frame, Problem) {
 
 func (d *Dictionary) resolveLocation(index int32, facts *location) {
 	entry := d.locations.At(int(index))
-	mapping, problem := d.mapping(entry.MappingIndex())
-	facts.problem = problem
+	from := d.mapping(entry.MappingIndex())
+	facts.problem = from.problem
 
 	first := len(d.frames)
 	lines := entry.Lines()
 	for i := range lines.Len() {
-		frame, problem := d.lineFrame(lines.At(i).FunctionIndex(), mapping)
+		frame, problem := d.lineFrame(lines.At(i).FunctionIndex(), from)
 		facts.problem = facts.problem.or(problem)
 		d.frames = append(d.frames, frame)
 	}
 	if lines.Len() == 0 {
-		d.frames = append(d.frames, Frame{d.identify(d.nameless(mapping)), NoString, mapping})
+		d.frames = append(d.frames, Frame{from.nameless, NoString, from.file})
 	}
 	facts.first, facts.end = int32(first), int32(len(d.frames))
 	facts.state = resolved
@@ -296,12 +314,12 @@ func (d *Dictionary) resolveLocation(index int32, facts *location) {
 // lineFrame is the frame of a location's line. Function index 0 is "unset",
 // and a function without names is no better than none: both are called after
 // their mapping.
-func (d *Dictionary) lineFrame(function, mapping int32) (Frame, Problem) {
+func (d *Dictionary) lineFrame(function int32, from mapping) (Frame, Problem) {
 	if function == 0 {
-		return Frame{d.identify(d.nameless(mapping)), NoString, mapping}, Problem{}
+		return Frame{from.nameless, NoString, from.file}, Problem{}
 	}
 	if function < 0 || int(function) >= len(d.functionIDs) {
-		frame := Frame{d.identify(Function{Name: Unknown}), NoString, mapping}
+		frame := Frame{d.identify(Function{Name: Unknown}), NoString, from.file}
 		return frame, Problem{FunctionIndex, function, len(d.functionIDs)}
 	}
 	facts := &d.functionIDs[function]
@@ -309,9 +327,9 @@ func (d *Dictionary) lineFrame(function, mapping int32) (Frame, Problem) {
 		d.resolveFunction(function, facts)
 	}
 	if facts.id == nameless {
-		return Frame{d.identify(d.nameless(mapping)), facts.file, mapping}, facts.problem
+		return Frame{from.nameless, facts.file, from.file}, facts.problem
 	}
-	return Frame{facts.id, facts.file, mapping}, facts.problem
+	return Frame{facts.id, facts.file, from.file}, facts.problem
 }
 
 // nameless marks an entry of the function table that has no name of its own.
@@ -355,31 +373,33 @@ func (d *Dictionary) resolveFunction(index int32, facts *resolvedFunction) {
 	facts.id = d.identify(function)
 }
 
-// nameless names a frame after the file that its code was mapped from.
-func (d *Dictionary) nameless(mapping int32) Function {
-	if mapping == NoString {
-		return Function{Name: Unknown}
+// mapping returns what is known of a mapping. Index 0 is "unset".
+func (d *Dictionary) mapping(index int32) mapping {
+	if index > 0 && int(index) < len(d.mappingFacts) {
+		facts := &d.mappingFacts[index]
+		if facts.state == unresolved {
+			*facts = d.resolveMapping(d.mappings.At(int(index)).FilenameStrindex())
+		}
+		return *facts
 	}
-	return Function{Name: "[" + path.Base(d.strings.At(int(mapping))) + "]"}
+	none := mapping{file: NoString, nameless: d.identify(Function{Name: Unknown}), state: resolved}
+	if index != 0 {
+		none.problem = Problem{MappingIndex, index, len(d.mappingFacts)}
+	}
+	return none
 }
 
-// mapping returns the string index of a mapping's file name, or NoString.
-func (d *Dictionary) mapping(index int32) (int32, Problem) {
-	if index == 0 {
-		return NoString, Problem{}
-	}
-	if index < 0 || int(index) >= d.mappings.Len() {
-		return NoString, Problem{MappingIndex, index, d.mappings.Len()}
-	}
-	file := d.mappings.At(int(index)).FilenameStrindex()
+// resolveMapping names the frames of a mapping after its file.
+func (d *Dictionary) resolveMapping(file int32) mapping {
 	name, ok := d.String(file)
-	if !ok {
-		return NoString, d.StringProblem(file)
+	switch {
+	case !ok:
+		return mapping{NoString, d.identify(Function{Name: Unknown}), d.StringProblem(file), resolved}
+	case name == "":
+		return mapping{NoString, d.identify(Function{Name: Unknown}), Problem{}, resolved}
+	default:
+		return mapping{file, d.identify(Function{Name: "[" + path.Base(name) + "]"}), Problem{}, resolved}
 	}
-	if name == "" {
-		return NoString, Problem{}
-	}
-	return file, Problem{}
 }
 
 // FirstMapping is the file name of the first mapping that has one: the main
@@ -394,12 +414,23 @@ func (d *Dictionary) FirstMapping() string {
 }
 
 func (d *Dictionary) identify(function Function) FunctionID {
-	if id, ok := d.ids[function]; ok {
+	var id FunctionID
+	var ok bool
+	if function.File == "" {
+		id, ok = d.byName[function.Name]
+	} else {
+		id, ok = d.byFile[function]
+	}
+	if ok {
 		return id
 	}
-	id := FunctionID(len(d.named))
-	d.ids[function] = id
+	id = FunctionID(len(d.named))
 	d.named = append(d.named, function)
+	if function.File == "" {
+		d.byName[function.Name] = id
+	} else {
+		d.byFile[function] = id
+	}
 	return id
 }
 

@@ -1,0 +1,232 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package profiletometricsconnector
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/metadata"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/metadatatest"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
+	"github.com/profiletometrics/profiletometrics/internal/testprofile"
+)
+
+// refusing is a metrics pipeline that can be made to refuse.
+type refusing struct {
+	consumertest.MetricsSink
+	refuses atomic.Bool
+}
+
+var errRefused = errors.New("the pipeline is full")
+
+func (r *refusing) ConsumeMetrics(ctx context.Context, metrics pmetric.Metrics) error {
+	if r.refuses.Load() {
+		return errRefused
+	}
+	return r.MetricsSink.ConsumeMetrics(ctx, metrics)
+}
+
+// blocking is a metrics pipeline that takes nothing before its context ends.
+type blocking struct{ consumertest.Consumer }
+
+func (blocking) ConsumeMetrics(ctx context.Context, _ pmetric.Metrics) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func startConnector(t *testing.T, next consumer.Metrics, change func(*Config)) *profilesToMetrics {
+	t.Helper()
+	config := createDefaultConfig().(*Config)
+	if change != nil {
+		change(config)
+	}
+	require.NoError(t, config.Validate())
+	c, err := newProfilesToMetrics(connectortest.NewNopSettings(metadata.Type), config, next)
+	require.NoError(t, err)
+	require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
+	return c
+}
+
+// oneSecond is a second of CPU time in main.work.
+func oneSecond(t *testing.T) pprofile.Profiles {
+	t.Helper()
+	return testprofile.New(t, testprofile.Resource{Profiles: []testprofile.Profile{{
+		SampleType: "cpu/nanoseconds",
+		Samples:    []testprofile.Sample{{Stack: testprofile.Stack("main.work", "main.main"), Values: []int64{1e9}}},
+	}}})
+}
+
+func totals(metrics []pmetric.Metrics) []float64 {
+	var values []float64
+	for _, m := range metrics {
+		for _, metric := range m.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			if metric.Name() == "cpu_time" {
+				values = append(values, metric.Sum().DataPoints().At(0).DoubleValue())
+			}
+		}
+	}
+	return values
+}
+
+func TestARefusedFlushKeepsWhatItHeld(t *testing.T) {
+	for temporality, want := range map[string][]float64{
+		"cumulative": {1, 3, 3},
+		"delta":      {1, 2},
+	} {
+		t.Run(temporality, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				next := &refusing{}
+				c := startConnector(t, next, func(config *Config) { config.AggregationTemporality = temporality })
+				for i := range 3 {
+					next.refuses.Store(i == 1)
+					require.NoError(t, c.ConsumeProfiles(t.Context(), oneSecond(t)), "a flush interval stands between the pipelines")
+					time.Sleep(15 * time.Second)
+					synctest.Wait()
+				}
+				require.NoError(t, c.Shutdown(t.Context()))
+				assert.Equal(t, want, totals(next.AllMetrics()))
+			})
+		})
+	}
+}
+
+func TestWithoutAnIntervalTheCallerGetsTheErrorAndKeepsTheBatch(t *testing.T) {
+	next := &refusing{}
+	c := startConnector(t, next, func(config *Config) {
+		config.AggregationTemporality, config.MetricsFlushInterval = "delta", 0
+	})
+	next.refuses.Store(true)
+	require.ErrorIs(t, c.ConsumeProfiles(t.Context(), oneSecond(t)), errRefused)
+	next.refuses.Store(false)
+	require.NoError(t, c.ConsumeProfiles(t.Context(), oneSecond(t)), "the caller sends it again")
+	assert.Equal(t, []float64{1}, totals(next.AllMetrics()))
+	require.NoError(t, c.Shutdown(t.Context()))
+	assert.Len(t, next.AllMetrics(), 1)
+}
+
+func TestShutdownFlushesWhatIsHeld(t *testing.T) {
+	next := new(consumertest.MetricsSink)
+	c := startConnector(t, next, nil)
+	require.NoError(t, c.ConsumeProfiles(t.Context(), oneSecond(t)))
+	require.NoError(t, c.Shutdown(t.Context()))
+	assert.Equal(t, []float64{1}, totals(next.AllMetrics()))
+}
+
+func TestShutdownReportsThatTheLastFlushWasRefused(t *testing.T) {
+	next := &refusing{}
+	next.refuses.Store(true)
+	c := startConnector(t, next, nil)
+	require.NoError(t, c.ConsumeProfiles(t.Context(), oneSecond(t)))
+	require.ErrorIs(t, c.Shutdown(t.Context()), errRefused)
+}
+
+func TestShutdownDoesNotOutlastItsContext(t *testing.T) {
+	c := startConnector(t, blocking{consumertest.NewNop()}, func(config *Config) { config.MetricsFlushInterval = time.Millisecond })
+	require.NoError(t, c.ConsumeProfiles(t.Context(), oneSecond(t)))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, c.Shutdown(ctx), context.DeadlineExceeded)
+}
+
+func TestEmptyFlushesAreNotHandedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := new(consumertest.MetricsSink)
+		c := startConnector(t, next, nil)
+		time.Sleep(time.Minute)
+		require.NoError(t, c.Shutdown(t.Context()))
+		assert.Empty(t, next.AllMetrics())
+	})
+}
+
+func TestTheConnectorTellsWhatBecameOfSamples(t *testing.T) {
+	telemetry := componenttest.NewTelemetry()
+	config := createDefaultConfig().(*Config)
+	config.PatternFilter = FilterConfig{Enabled: true, ExcludePatterns: []string{"secret"}}
+	config.Metrics.Function.Limit = 2
+	c, err := newProfilesToMetrics(metadatatest.NewSettings(telemetry), config, consumertest.NewNop())
+	require.NoError(t, err)
+	require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
+
+	profiles := testprofile.New(t, testprofile.Resource{Profiles: []testprofile.Profile{
+		{
+			SampleType: "cpu/nanoseconds",
+			Samples: []testprofile.Sample{
+				{Stack: testprofile.Stack("main.a", "main.main"), Values: []int64{1}},
+				{Stack: testprofile.Stack("main.a", "main.main"), Values: []int64{1}},
+				{Stack: testprofile.Stack("main.secret", "main.main"), Values: []int64{1}},
+				{Stack: testprofile.Stack("main.b", "main.main"), Values: []int64{1}}, // the third function
+				{Stack: testprofile.Stack("main.a", "main.main")},                     // no weight
+			},
+		},
+		{
+			SampleType: "wall/nanoseconds",
+			Samples:    []testprofile.Sample{{Stack: testprofile.Stack("main.a"), Values: []int64{1}}},
+		},
+	}})
+	require.NoError(t, c.ConsumeProfiles(t.Context(), profiles))
+
+	samples := func(outcome string, n int64) metricdata.DataPoint[int64] {
+		return metricdata.DataPoint[int64]{Attributes: attribute.NewSet(attribute.String("outcome", outcome)), Value: n}
+	}
+	metadatatest.AssertEqualConnectorProfiletometricsSamples(t, telemetry, []metricdata.DataPoint[int64]{
+		samples("converted", 3), samples("filtered", 1), samples("malformed", 1), samples("ignored", 1),
+	}, metricdatatest.IgnoreTimestamp())
+	metadatatest.AssertEqualConnectorProfiletometricsMalformed(t, telemetry, []metricdata.DataPoint[int64]{
+		{Attributes: attribute.NewSet(attribute.String("reason", "no_weight")), Value: 1},
+	}, metricdatatest.IgnoreTimestamp())
+	metadatatest.AssertEqualConnectorProfiletometricsSeries(t, telemetry, []metricdata.DataPoint[int64]{
+		{Value: 4}, // the total, main.a flat and cumulative, main.main cumulative
+	}, metricdatatest.IgnoreTimestamp())
+	metadatatest.AssertEqualConnectorProfiletometricsSeriesOverflowed(t, telemetry, []metricdata.DataPoint[int64]{
+		{Value: 2}, // main.b flat and cumulative
+	}, metricdatatest.IgnoreTimestamp())
+	metadatatest.AssertEqualConnectorProfiletometricsConversionDuration(t, telemetry, []metricdata.HistogramDataPoint[float64]{
+		{Count: 1},
+	}, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreValue())
+
+	require.NoError(t, c.Shutdown(t.Context()))
+	require.NoError(t, telemetry.Shutdown(t.Context()))
+}
+
+func TestABatchWarnsOnceAboutMalformedSamples(t *testing.T) {
+	core, logs := observer.New(zapcore.WarnLevel)
+	settings := connectortest.NewNopSettings(metadata.Type)
+	settings.Logger = zap.New(core)
+	c, err := newProfilesToMetrics(settings, createDefaultConfig().(*Config), consumertest.NewNop())
+	require.NoError(t, err)
+
+	profiles := oneSecond(t)
+	profile := profiles.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0)
+	profile.Samples().AppendEmpty()
+	broken := profile.Samples().AppendEmpty()
+	broken.SetStackIndex(77)
+	broken.Values().Append(1)
+	require.NoError(t, c.ConsumeProfiles(t.Context(), profiles))
+
+	require.Equal(t, 1, logs.Len())
+	assert.Contains(t, logs.All()[0].ContextMap()["first"],
+		"resource_profiles[0].scope_profiles[0].profiles[0].samples[1]: has neither values nor timestamps")
+	assert.Contains(t, logs.All()[0].ContextMap()["samples_by_reason"], symbols.StackIndex)
+	require.NoError(t, c.Shutdown(t.Context()))
+}

@@ -1,0 +1,209 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pprofotlp
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/pprof/profile"
+)
+
+// interner enters the content of one pprof profile into tables that may hold
+// more than that profile. pprof identifies by pointer (or by an id that is only
+// good within one profile), the tables by value; an interner remembers which
+// pointer became which entry, so that each is looked at once.
+type interner struct {
+	tables *tables
+	// relative makes addresses count from the start of their mapping, which is
+	// what stays the same when the same program is loaded somewhere else.
+	relative bool
+
+	mappings  map[*profile.Mapping]int32
+	functions map[*profile.Function]int32
+	locations map[*profile.Location]int32
+
+	list   []int32 // scratch of stack
+	labels []int32 // scratch of labelSet
+	keys   []string
+}
+
+func newInterner(t *tables, relative bool) *interner {
+	return &interner{
+		tables:    t,
+		relative:  relative,
+		mappings:  map[*profile.Mapping]int32{},
+		functions: map[*profile.Function]int32{},
+		locations: map[*profile.Location]int32{},
+	}
+}
+
+// stack returns the entry of a call stack, leaf first. No stack is entry 0.
+func (in *interner) stack(locations []*profile.Location) int32 {
+	in.list = in.list[:0]
+	for _, l := range locations {
+		in.list = append(in.list, in.location(l))
+	}
+	return in.tables.stacks.add(in.list)
+}
+
+func (in *interner) location(l *profile.Location) int32 {
+	if i, ok := in.locations[l]; ok {
+		return i
+	}
+	entry := locationEntry{address: l.Address, mapping: in.mapping(l.Mapping), lines: in.lines(l.Line)}
+	if in.relative && l.Mapping != nil {
+		entry.address -= l.Mapping.Start
+	}
+	if l.IsFolded {
+		entry.attributes = in.attributeSet(in.attribute(locationIsFolded, boolean(true)))
+	}
+	i := in.tables.locations.add(entry)
+	in.locations[l] = i
+	return i
+}
+
+func (in *interner) lines(lines []profile.Line) int32 {
+	list := make([]int32, 0, len(lines))
+	for _, l := range lines {
+		entry := lineEntry{function: in.function(l.Function), line: l.Line, column: l.Column}
+		list = append(list, in.tables.lines.add(entry))
+	}
+	return in.tables.lineLists.add(list)
+}
+
+func (in *interner) function(f *profile.Function) int32 {
+	// profiles.proto, Function: at least one of the three strings MUST be
+	// present. A function with none says nothing and is "not set".
+	if f == nil || f.Name == "" && f.SystemName == "" && f.Filename == "" {
+		return 0
+	}
+	if i, ok := in.functions[f]; ok {
+		return i
+	}
+	i := in.tables.functions.add(functionEntry{
+		name:       in.tables.strings.add(f.Name),
+		systemName: in.tables.strings.add(f.SystemName),
+		file:       in.tables.strings.add(f.Filename),
+		startLine:  f.StartLine,
+	})
+	in.functions[f] = i
+	return i
+}
+
+func (in *interner) mapping(m *profile.Mapping) int32 {
+	if m == nil {
+		return 0
+	}
+	if i, ok := in.mappings[m]; ok {
+		return i
+	}
+	entry := mappingEntry{
+		start:      m.Start,
+		limit:      m.Limit,
+		offset:     m.Offset,
+		file:       in.tables.strings.add(m.File),
+		attributes: in.mappingAttributes(m),
+	}
+	if in.relative {
+		entry.start, entry.limit = 0, m.Limit-m.Start
+	}
+	i := in.tables.mappings.add(entry)
+	in.mappings[m] = i
+	return i
+}
+
+func (in *interner) mappingAttributes(m *profile.Mapping) int32 {
+	var attributes []int32
+	if m.BuildID != "" {
+		attributes = append(attributes, in.attribute(buildIDGNU, text(m.BuildID)))
+	}
+	for _, flag := range []struct {
+		key string
+		set bool
+	}{
+		{mappingHasFilenames, m.HasFilenames},
+		{mappingHasFunctions, m.HasFunctions},
+		{mappingHasInlineFrames, m.HasInlineFrames},
+		{mappingHasLineNumbers, m.HasLineNumbers},
+	} {
+		if flag.set {
+			attributes = append(attributes, in.attribute(flag.key, boolean(true)))
+		}
+	}
+	return in.attributeSet(attributes...)
+}
+
+// labelSet returns the attribute set of a sample's labels.
+//
+// A key must not occur twice in an attribute set, but pprof lets a label have
+// several values, and lets a string and a numeric label have the same key. Then
+// the attribute is an array of all of them: strings first, numbers after them,
+// each in the profile's order.
+func (in *interner) labelSet(s *profile.Sample) int32 {
+	if len(s.Label) == 0 && len(s.NumLabel) == 0 {
+		return 0
+	}
+	in.keys = slices.AppendSeq(in.keys[:0], maps.Keys(s.Label))
+	in.keys = slices.AppendSeq(in.keys, maps.Keys(s.NumLabel))
+	slices.Sort(in.keys)
+	in.labels = in.labels[:0]
+	for _, key := range slices.Compact(in.keys) {
+		// An attribute without a name is not allowed in OTLP.
+		if key == "" || len(s.Label[key])+len(s.NumLabel[key]) == 0 {
+			continue
+		}
+		in.labels = append(in.labels, in.label(key, s))
+	}
+	return in.attributeSet(in.labels...)
+}
+
+func (in *interner) label(key string, s *profile.Sample) int32 {
+	entry := attributeEntry{key: in.tables.strings.add(key)}
+	texts, numbers := s.Label[key], s.NumLabel[key]
+	entry.unit = in.tables.strings.add(commonUnit(s.NumUnit[key]))
+	switch {
+	case len(texts) == 1 && len(numbers) == 0:
+		entry.value = text(texts[0])
+	case len(texts) == 0 && len(numbers) == 1:
+		entry.value = number(numbers[0])
+	default:
+		entry.array = in.array(texts, numbers)
+	}
+	return in.tables.attributes.add(entry)
+}
+
+// commonUnit is the unit of a numeric label, as the profile gives it. An
+// attribute has one unit: where the values of a label have different ones it is
+// left unset rather than wrong.
+func commonUnit(units []string) string {
+	if len(units) == 0 {
+		return ""
+	}
+	for _, u := range units[1:] {
+		if u != units[0] {
+			return ""
+		}
+	}
+	return units[0]
+}
+
+func (in *interner) array(texts []string, numbers []int64) int32 {
+	elements := make([]int32, 0, len(texts)+len(numbers))
+	for _, s := range texts {
+		elements = append(elements, in.tables.scalars.add(text(s)))
+	}
+	for _, n := range numbers {
+		elements = append(elements, in.tables.scalars.add(number(n)))
+	}
+	return in.tables.arrays.add(elements)
+}
+
+func (in *interner) attribute(key string, value scalar) int32 {
+	return in.tables.attributes.add(attributeEntry{key: in.tables.strings.add(key), value: value})
+}
+
+func (in *interner) attributeSet(attributes ...int32) int32 {
+	return in.tables.attributeSets.add(attributes)
+}

@@ -1,0 +1,171 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pprofscrapereceiver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
+	"go.uber.org/zap"
+)
+
+// targetsFile is a file with a list of targets: the same blocks as under
+// targets, in YAML or JSON.
+type targetsFile struct {
+	path    string
+	config  *Config
+	logger  *zap.Logger
+	content []byte // of the last read, good or bad
+	failing string // the error that was logged last, empty if the file is good
+}
+
+// newTargetsFile returns nil if there is none.
+func newTargetsFile(shared *shared) *targetsFile {
+	if shared.config.TargetsFile == "" {
+		return nil
+	}
+	return &targetsFile{
+		path:   shared.config.TargetsFile,
+		config: shared.config,
+		logger: shared.settings.Logger.With(zap.String("targets_file", shared.config.TargetsFile)),
+	}
+}
+
+// read returns the targets in the file, and whether it has changed since the
+// last read. It compares the content, since neither time nor size tell apart two
+// quick writes, or the links that a mounted ConfigMap is made of.
+func (f *targetsFile) read() (targets []TargetConfig, changed bool, err error) {
+	content, err := os.ReadFile(f.path)
+	if err != nil {
+		f.content = nil
+		return nil, true, f.wrap(err)
+	}
+	if f.content != nil && bytes.Equal(content, f.content) {
+		return nil, false, nil
+	}
+	f.content = content
+	targets, err = f.parse(content)
+	if err != nil {
+		return nil, true, f.wrap(err)
+	}
+	return targets, true, nil
+}
+
+func (f *targetsFile) parse(content []byte) ([]TargetConfig, error) {
+	retrieved, err := confmap.NewRetrievedFromYAML(content)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := retrieved.AsRaw()
+	if err != nil {
+		return nil, err
+	}
+	list, isList := raw.([]any)
+	if !isList && raw != nil {
+		return nil, fmt.Errorf("expected a list of targets, such as \"- endpoint: http://localhost:6060\", got %T", raw)
+	}
+	var parsed struct {
+		Targets []TargetConfig `mapstructure:"targets"`
+	}
+	conf := confmap.NewFromStringMap(map[string]any{"targets": list})
+	if err := conf.Unmarshal(&parsed); err != nil {
+		return nil, err
+	}
+	errs := f.config.validateTargets(parsed.Targets, f.config.Targets)
+	errs = append(errs, confmap.Validate(&parsed))
+	return parsed.Targets, errors.Join(errs...)
+}
+
+func (f *targetsFile) wrap(err error) error {
+	return fmt.Errorf("targets_file %q: %w", f.path, err)
+}
+
+// report logs an error when it is a new one, and when it is over.
+func (f *targetsFile) report(err error) {
+	switch {
+	case err != nil && err.Error() != f.failing:
+		f.failing = err.Error()
+		f.logger.Error("Cannot use the new targets, the old ones stay; correct the file.", zap.Error(err))
+	case err == nil && f.failing != "":
+		f.failing = ""
+		f.logger.Info("The targets file is good again.")
+	}
+}
+
+// watch looks at the file once per collection interval and replaces the targets
+// when it has changed.
+func (r *pprofScrape) watch(ctx context.Context, host component.Host, file *targetsFile, current []*runningTarget) {
+	ticker := time.NewTicker(r.config.CollectionInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		configs, changed, err := file.read()
+		if err == nil && changed {
+			if current, err = r.replace(ctx, host, current, configs); err != nil {
+				file.content = nil // what was missing may come later: try again
+			}
+		}
+		if changed {
+			file.report(err)
+		}
+	}
+}
+
+// replace stops the targets that are no longer wanted and starts those that are
+// new. A target that did not change goes on, and its increments with it. If any
+// new one cannot be made, nothing changes.
+func (r *pprofScrape) replace(
+	ctx context.Context,
+	host component.Host,
+	current []*runningTarget,
+	wanted []TargetConfig,
+) ([]*runningTarget, error) {
+	kept, dropped, added := compareTargets(current, wanted)
+	fresh, err := r.newTargets(ctx, host, added)
+	if err != nil {
+		return current, fmt.Errorf("targets_file %q: %w", r.config.TargetsFile, err)
+	}
+	r.stopAll(dropped)
+	return append(kept, r.startAll(ctx, fresh, 0)...), nil
+}
+
+func compareTargets(current []*runningTarget, wanted []TargetConfig) (kept, dropped []*runningTarget, added []TargetConfig) {
+	added = slices.Clone(wanted)
+	for _, t := range current {
+		i := slices.IndexFunc(added, func(cfg TargetConfig) bool { return reflect.DeepEqual(cfg, t.config) })
+		if i < 0 {
+			dropped = append(dropped, t)
+			continue
+		}
+		kept = append(kept, t)
+		added = slices.Delete(added, i, i+1)
+	}
+	return kept, dropped, added
+}
+
+// stopAll waits for the targets to end: the one that replaces a target must not
+// take a CPU profile while the old one still does.
+func (r *pprofScrape) stopAll(targets []*runningTarget) {
+	for _, t := range targets {
+		t.stop()
+	}
+	for _, t := range targets {
+		<-t.stopped
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.targets = slices.DeleteFunc(r.targets, func(t *runningTarget) bool { return slices.Contains(targets, t) })
+}
