@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"testing"
@@ -63,13 +64,13 @@ func TestPortInUseIsNamed(t *testing.T) {
 	c.metrics = "127.0.0.1:" + portOf(t, taken)
 	c.run(t, profilesSupport)
 	require.Error(t, c.wait(t, failTimeout))
-	assert.Contains(t, c.output.String(), "listen tcp "+c.metrics+": bind: address already in use")
-	assertInReadme(t, "bind: address already in use")
+	assert.Contains(t, c.output.String(), `failed to start "prometheus" exporter: listen tcp `+c.metrics+": bind: address already in use")
+	assertInReadme(t, `Error: cannot start pipelines: failed to start "prometheus" exporter: listen tcp 127.0.0.1:9464: bind: address already in use`)
 }
 
 func assertInReadme(t *testing.T, text string) {
 	t.Helper()
 	readme, err := os.ReadFile(repository + "/README.md")
 	require.NoError(t, err)
-	assert.Contains(t, string(readme), text)
+	assert.True(t, bytes.Contains(readme, []byte(text)), "README.md does not quote: %s", text)
 }

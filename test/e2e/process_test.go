@@ -94,11 +94,14 @@ func program(t *testing.T, variable string) string {
 func freePorts(t *testing.T, n int) []string {
 	t.Helper()
 	ports := make([]string, n)
+	listeners := make([]net.Listener, n)
 	for i := range ports {
-		listener := listen(t)
-		// Closed only when all are chosen, so that none is chosen twice.
-		defer func() { require.NoError(t, listener.Close()) }()
-		ports[i] = portOf(t, listener)
+		listeners[i] = listen(t)
+		ports[i] = portOf(t, listeners[i])
+	}
+	// Closed only when all are chosen, so that none is chosen twice.
+	for _, listener := range listeners {
+		require.NoError(t, listener.Close())
 	}
 	return ports
 }
