@@ -216,8 +216,8 @@ func functionsOf(dict pprofile.ProfilesDictionary, sample pprofile.Sample) []str
 }
 
 func TestAttributeValuesKeepTheirType(t *testing.T) {
-	script, err := testprofile.Parse([]byte(
-		"resources: [{attributes: {s: text, i: 1, f: 0.5, b: true, list: [1, a], map: {k: {n: 2}}}}]"))
+	const text = "resources: [{attributes: {s: text, i: 1, f: 0.5, b: true, list: [1, a], map: {k: {n: 2}}}}]"
+	script, err := testprofile.Parse([]byte(text))
 	require.NoError(t, err)
 	profiles, err := script.Batches[0].Profiles()
 	require.NoError(t, err)
