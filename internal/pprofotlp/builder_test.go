@@ -62,7 +62,8 @@ func profilesOf(t *testing.T, p *profile.Profile) (pprofile.ProfilesSlice, pprof
 
 func attributesOf(t *testing.T, d pprofile.ProfilesDictionary, record interface {
 	AttributeIndices() pcommon.Int32Slice
-}) map[string]any {
+},
+) map[string]any {
 	t.Helper()
 	m, err := pprofile.FromAttributeIndices(d.AttributeTable(), record, d)
 	require.NoError(t, err)

@@ -17,32 +17,32 @@ import (
 )
 
 // fixtures are the recorded profiles in testdata, by file name.
-func fixtures(t testing.TB) map[string][]byte {
-	t.Helper()
+func fixtures(tb testing.TB) map[string][]byte {
+	tb.Helper()
 	paths, err := filepath.Glob("testdata/*.pb.gz")
-	require.NoError(t, err)
-	require.NotEmpty(t, paths)
+	require.NoError(tb, err)
+	require.NotEmpty(tb, paths)
 	files := map[string][]byte{}
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		require.NoError(tb, err)
 		files[filepath.Base(path)] = data
 	}
 	return files
 }
 
-func parse(t testing.TB, data []byte) *profile.Profile {
-	t.Helper()
+func parse(tb testing.TB, data []byte) *profile.Profile {
+	tb.Helper()
 	p, err := profile.ParseData(data)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return p
 }
 
 // encoded is p in pprof's format, uncompressed.
-func encoded(t testing.TB, p *profile.Profile) []byte {
-	t.Helper()
+func encoded(tb testing.TB, p *profile.Profile) []byte {
+	tb.Helper()
 	var data bytes.Buffer
-	require.NoError(t, p.WriteUncompressed(&data))
+	require.NoError(tb, p.WriteUncompressed(&data))
 	return data.Bytes()
 }
 
@@ -106,11 +106,11 @@ func (c checker) noDuplicates() error {
 			f.FilenameStrindex(), f.StartLine())))
 	}
 	for _, l := range d.LocationTable().All() {
-		entry := fmt.Sprint(l.MappingIndex(), l.Address(), l.AttributeIndices().AsRaw())
+		entry := []any{l.MappingIndex(), l.Address(), l.AttributeIndices().AsRaw()}
 		for _, line := range l.Lines().All() {
-			entry += fmt.Sprint(";", line.FunctionIndex(), line.Line(), line.Column())
+			entry = append(entry, line.FunctionIndex(), line.Line(), line.Column())
 		}
-		errs = append(errs, add("location", entry))
+		errs = append(errs, add("location", fmt.Sprint(entry...)))
 	}
 	for _, a := range d.AttributeTable().All() {
 		errs = append(errs, add("attribute", fmt.Sprintf("%d %d %d %q", a.KeyStrindex(), a.UnitStrindex(),

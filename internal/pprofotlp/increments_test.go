@@ -13,8 +13,10 @@ import (
 )
 
 var heapTypes = []*profile.ValueType{
-	{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"},
-	{Type: "inuse_objects", Unit: "count"}, {Type: "inuse_space", Unit: "bytes"},
+	{Type: "alloc_objects", Unit: "count"},
+	{Type: "alloc_space", Unit: "bytes"},
+	{Type: "inuse_objects", Unit: "count"},
+	{Type: "inuse_space", Unit: "bytes"},
 }
 
 var mutexTypes = []*profile.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}

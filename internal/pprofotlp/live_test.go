@@ -35,7 +35,7 @@ func TestAGoProcessThatDoesNewThingsIsNotTakenForRestarted(t *testing.T) {
 
 	work := []func(){
 		func() { _, _ = json.Marshal(map[string]any{"a": []int{1}, "b": map[string]string{"x": "y"}}) },
-		func() { regexp.MustCompile(`(a|b)+[x-z]*`).FindAllString(strings.Repeat("abz", 100), -1) },
+		func() { regexp.MustCompile(`[ab]+x*`).FindAllString(strings.Repeat("abz", 100), -1) },
 		func() {
 			_ = template.Must(template.New("").Parse("{{range .}}{{.}}{{end}}")).Execute(io.Discard, []int{1})
 		},

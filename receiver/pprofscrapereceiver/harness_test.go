@@ -113,24 +113,26 @@ func changing(bodies ...[]byte) http.HandlerFunc {
 	}
 }
 
-func fixture(t testing.TB, name string) []byte {
-	t.Helper()
+func fixture(tb testing.TB, name string) []byte {
+	tb.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return data
 }
 
 // heap is a heap profile of one stack, with as many allocated and live objects
 // of 8 bytes as given.
-func heap(t testing.TB, allocated, live int64) []byte {
-	t.Helper()
+func heap(tb testing.TB, allocated, live int64) []byte {
+	tb.Helper()
 	m := &profile.Mapping{ID: 1, Start: 1, Limit: 9, File: "/usr/bin/shop"}
 	f := &profile.Function{ID: 1, Name: "main.make"}
 	l := &profile.Location{ID: 1, Mapping: m, Address: 2, Line: []profile.Line{{Function: f, Line: 3}}}
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{
-			{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"},
-			{Type: "inuse_objects", Unit: "count"}, {Type: "inuse_space", Unit: "bytes"},
+			{Type: "alloc_objects", Unit: "count"},
+			{Type: "alloc_space", Unit: "bytes"},
+			{Type: "inuse_objects", Unit: "count"},
+			{Type: "inuse_space", Unit: "bytes"},
 		},
 		Mapping: []*profile.Mapping{m}, Function: []*profile.Function{f}, Location: []*profile.Location{l},
 		Sample: []*profile.Sample{{
@@ -139,7 +141,7 @@ func heap(t testing.TB, allocated, live int64) []byte {
 		}},
 	}
 	var body bytes.Buffer
-	require.NoError(t, p.Write(&body))
+	require.NoError(tb, p.Write(&body))
 	return body.Bytes()
 }
 

@@ -34,11 +34,14 @@ func TestTheResourceOfATarget(t *testing.T) {
 		{"nothing known", "http://[::1]", "", nil, &profile.Profile{}, map[string]any{
 			"service.name": "unknown_service", "server.address": "::1", "server.port": int64(80),
 		}},
-		{"an executable of Windows", "http://localhost:1", "a", nil,
-			&profile.Profile{Mapping: []*profile.Mapping{{File: `C:\bin\shop.exe`}}}, map[string]any{
+		{
+			"an executable of Windows", "http://localhost:1", "a", nil,
+			&profile.Profile{Mapping: []*profile.Mapping{{File: `C:\bin\shop.exe`}}},
+			map[string]any{
 				"service.name": "a", "process.executable.name": "shop.exe",
 				"server.address": "localhost", "server.port": int64(1),
-			}},
+			},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := testTarget(tc.endpoint, nil)

@@ -27,7 +27,10 @@ func writeTargets(t *testing.T, path, content string) {
 }
 
 // targetsUp are the targets that the telemetry shows as up.
-func (h *harness) targetsUp(t *testing.T) map[string]int64 { return h.counts(t, "target_up", "target") }
+func (h *harness) targetsUp(t *testing.T) map[string]int64 {
+	t.Helper()
+	return h.counts(t, "target_up", "target")
+}
 
 func TestTheTargetsFileIsReadAgainWhenItChanges(t *testing.T) {
 	first := serve(t, changing(heap(t, 1, 1), heap(t, 3, 1)))

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -182,7 +183,7 @@ func (t *TargetConfig) profileURL(p ProfileConfig) (*url.URL, error) {
 	u := base.JoinPath(path.EscapedPath())
 	query := path.Query()
 	if p.Seconds > 0 {
-		query.Set("seconds", fmt.Sprint(p.Seconds))
+		query.Set("seconds", strconv.Itoa(p.Seconds))
 	}
 	u.RawQuery = query.Encode()
 	return u, nil
