@@ -48,6 +48,7 @@ type batch struct {
 	sourceKey []byte
 	weights   []series.FunctionWeight
 	weightIDs []symbols.FunctionID
+	waiting   []waitingOutput
 	// The two functions that fill new entries of the store are made once: they
 	// read what is current from the batch.
 	fillResource func(pcommon.Resource)

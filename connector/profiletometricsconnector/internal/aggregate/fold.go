@@ -99,18 +99,50 @@ func (b *batch) commit(profile pprofile.Profile, target measure.Target) {
 	}
 }
 
+// waitingOutput is an output of which functions wait for Update.Admit, and
+// where their weights are.
+type waitingOutput struct {
+	output      output
+	first, last int // of batch.weights
+}
+
 func (b *batch) addOutputs(update *series.Update, target measure.Target) {
+	b.weights, b.weightIDs, b.waiting = b.weights[:0], b.weightIDs[:0], b.waiting[:0]
 	for _, out := range b.outputs.outputs {
-		b.current = out
-		b.key = b.appendGroupKey(b.key[:0], out)
+		first := len(b.weights)
 		total := b.fold(out)
 		b.weigh(update, target.Factor)
-		name := series.Group{Key: b.key, Fill: b.fillGroup}
-		if update.Add(name, measure.Multiply(total, target.Factor), b.weights) {
-			update.AddOverflow(measure.Multiply(b.overflowed(out), target.Factor))
-		}
+		added := update.Add(b.group(out), measure.Multiply(total, target.Factor), b.weights[first:])
 		b.functions.clear()
+		if added.Waiting {
+			b.waiting = append(b.waiting, waitingOutput{out, first, len(b.weights)})
+			continue
+		}
+		if added.Overflowed {
+			b.addOverflow(update, target, waitingOutput{out, first, len(b.weights)})
+		}
+		b.weights, b.weightIDs = b.weights[:first], b.weightIDs[:first]
 	}
+	if len(b.waiting) == 0 {
+		return
+	}
+	update.Admit()
+	for _, waiting := range b.waiting {
+		if update.AddWaiting(b.group(waiting.output), b.weights[waiting.first:waiting.last]) {
+			b.addOverflow(update, target, waiting)
+		}
+	}
+}
+
+// group names the group of an output.
+func (b *batch) group(out output) series.Group {
+	b.current = out
+	b.key = b.appendGroupKey(b.key[:0], out)
+	return series.Group{Key: b.key, Fill: b.fillGroup}
+}
+
+func (b *batch) addOverflow(update *series.Update, target measure.Target, of waitingOutput) {
+	update.AddOverflow(measure.Multiply(b.overflowed(of), target.Factor))
 }
 
 // functionTable holds the weights of the functions of one output, by function
@@ -168,9 +200,9 @@ func (b *batch) fold(out output) int64 {
 	return total
 }
 
-// weigh lists the weights of the chosen functions, in base units.
+// weigh lists the weights of the chosen functions, in base units, after those
+// of outputs that wait.
 func (b *batch) weigh(update *series.Update, factor int64) {
-	b.weights, b.weightIDs = b.weights[:0], b.weightIDs[:0]
 	for _, id := range b.functions.touched {
 		if !b.isChosen(id) {
 			continue
@@ -187,12 +219,12 @@ func (b *batch) weigh(update *series.Update, factor int64) {
 
 // overflowed is the weight of an output's samples of which at least one
 // function found no cumulative series.
-func (b *batch) overflowed(out output) int64 {
-	for i, weight := range b.weights {
-		b.functions.weights[b.weightIDs[i]].overflowed = weight.CumulativeOverflowed
+func (b *batch) overflowed(of waitingOutput) int64 {
+	for i := of.first; i < of.last; i++ {
+		b.functions.weights[b.weightIDs[i]].overflowed = b.weights[i].CumulativeOverflowed
 	}
 	total := int64(0)
-	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+	for number := of.output.first; number != endOfList; number = b.slots.slots[number].next {
 		s := &b.slots.slots[number]
 		if s.weight == 0 {
 			continue
@@ -204,6 +236,9 @@ func (b *batch) overflowed(out output) int64 {
 				break
 			}
 		}
+	}
+	for i := of.first; i < of.last; i++ {
+		b.functions.weights[b.weightIDs[i]].overflowed = false
 	}
 	return total
 }

@@ -42,6 +42,8 @@ func (s *Store) Collect(now time.Time) *Flush {
 	}
 	s.forgetEmptyResources()
 	s.forgetFunctions()
+	s.interval.Add(1)
+	s.setBar(c.isOver)
 	return flush
 }
 
@@ -114,6 +116,9 @@ func (s *Store) forgetEmptyResources() {
 		r.mu.Lock()
 		if r.empty() {
 			r.removed = true
+			for i := range r.streams {
+				r.streams[i].endContest(s)
+			}
 			delete(s.resources, r.key)
 		} else {
 			kept = append(kept, r)
@@ -196,6 +201,9 @@ func without[T any](all []T, removed func(T) bool) []T {
 	return kept
 }
 
+// isOver says whether something that happened last at a time has expired.
+func (c *collection) isOver(last int64) bool { return !c.never && last <= c.expired }
+
 // collection is one pass over the store.
 type collection struct {
 	store   *Store
@@ -230,6 +238,7 @@ func (c *collection) collect(r *resource, metrics pmetric.Metrics) {
 			} else {
 				s.expireCounters(c.store, c.expired)
 			}
+			s.settleContest(c.store, c.expired)
 		}
 		s.compact()
 		if snapshot {
