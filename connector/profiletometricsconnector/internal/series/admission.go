@@ -120,12 +120,7 @@ func (u *Update) wait(weight *FunctionWeight) bool {
 	entry := &n.all[i]
 	entry.weight += own
 	entry.score += own
-	if u.store.settings.Flat && weight.Flat != 0 {
-		entry.series++
-	}
-	if u.store.settings.Cumulative && weight.Cumulative != 0 {
-		entry.series++
-	}
+	entry.series += u.seriesFor(weight)
 	return true
 }
 

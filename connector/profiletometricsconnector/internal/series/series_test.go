@@ -5,7 +5,6 @@ package series
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -363,50 +362,6 @@ func TestAnEmptySnapshotLeavesNothing(t *testing.T) {
 	assert.Equal(t, told{"held": nil, "held.flat{a}": nil, "held.cumulative{a}": nil}, flush(s, after(20)))
 	assert.Empty(t, flush(s, after(30)))
 	assert.EqualValues(t, 0, s.Live())
-}
-
-// TestNothingIsLostWithinAnyLimit feeds random weights and checks, at every
-// flush, that the parts add up to the total and that no counter falls.
-func TestNothingIsLostWithinAnyLimit(t *testing.T) {
-	for limit := range 8 {
-		for seed := range uint64(20) {
-			t.Run(fmt.Sprintf("limit %d, seed %d", limit, seed), func(t *testing.T) {
-				random := rand.New(rand.NewPCG(seed, uint64(limit)))
-				s := newStore(func(settings *Settings) {
-					settings.FunctionLimit = random.IntN(6)
-					settings.SeriesLimit = limit * 3
-				})
-				last := told{}
-				sum := int64(0)
-				for interval := range 20 {
-					for range random.IntN(4) {
-						weights := randomWeights(random)
-						for _, weight := range weights {
-							sum += weight.weight
-						}
-						count(s, after(interval*10+1), weights...)
-					}
-					now := flush(s, after(interval*10+10))
-					requireAddsUp(t, now, sum)
-					for name, value := range last {
-						require.GreaterOrEqual(t, now[name], value, name)
-					}
-					last = now
-				}
-				if limit > 0 {
-					require.LessOrEqual(t, s.Live(), int64(limit*3))
-				}
-			})
-		}
-	}
-}
-
-func randomWeights(random *rand.Rand) []spent {
-	var weights []spent
-	for _, function := range random.Perm(10)[:random.IntN(8)] {
-		weights = append(weights, leaf(string(rune('a'+function)), 1+random.Int64N(100)))
-	}
-	return weights
 }
 
 func requireAddsUp(t *testing.T, values told, want int64) {

@@ -159,7 +159,7 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 	for i := range functions {
 		function := &functions[i]
 		function.CumulativeOverflowed, function.waiting = false, false
-		if function.Flat == 0 && function.Cumulative == 0 {
+		if u.seriesFor(function) == 0 {
 			continue
 		}
 		if known := g.functions[function.Function]; known != nil {
@@ -190,9 +190,9 @@ func (u *Update) overflowGroup(weight int64, functions []FunctionWeight) Added {
 	for i := range functions {
 		function := &functions[i]
 		function.waiting = false
-		if own := u.ownWeight(function); own > 0 && !u.hasPlace(function.Function) {
+		if u.seriesFor(function) > 0 && !u.hasPlace(function.Function) {
 			u.store.shortOf(u.now)
-			u.refuse(function.Function, own)
+			u.refuse(function.Function, u.ownWeight(function))
 		}
 		u.overflowFunction(function)
 		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
@@ -236,6 +236,18 @@ func (u *Update) addTotal(g *group, weight int64) {
 		return
 	}
 	u.count(place{g, nil, total}, &g.total, weight)
+}
+
+// seriesFor is how many series a function has in a group, given its weights.
+func (u *Update) seriesFor(weight *FunctionWeight) int {
+	series := 0
+	if u.store.settings.Flat && weight.Flat != 0 {
+		series++
+	}
+	if u.store.settings.Cumulative && weight.Cumulative != 0 {
+		series++
+	}
+	return series
 }
 
 func (u *Update) hasPlace(function FunctionID) bool {
