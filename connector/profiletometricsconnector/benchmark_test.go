@@ -29,7 +29,7 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 	for _, payload := range payloads(b) {
 		b.Run(payload.name, func(b *testing.B) {
 			encoded, samples := encode(b, payload.build())
-			connector := steadyConnector(b, decode(b, encoded))
+			connector := steadyConnector(b, decode(b, encoded), payload.limit)
 
 			var decoding, walking, converting time.Duration
 			b.ReportAllocs()
@@ -62,6 +62,7 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 type payload struct {
 	name  string
 	build func() pprofile.Profiles
+	limit int // of functions; 0 for the default
 }
 
 func payloads(b *testing.B) []payload {
@@ -69,12 +70,15 @@ func payloads(b *testing.B) []payload {
 	unique := testprofile.Host(20_000)
 	unique.Stacks = 20_000
 	return []payload{
-		{"ebpf-2k", testprofile.Host(2_000).Profiles},
-		{"ebpf-20k", testprofile.Host(20_000).Profiles},
-		{"ebpf-200k", testprofile.Host(200_000).Profiles},
-		{"ebpf-unique-20k", unique.Profiles},
-		{"pprof-cpu", fromPprof(b, "testdata/pprof/gotool-cpu.pb.gz")},
-		{"pprof-heap", fromPprof(b, "testdata/pprof/gotool-heap.pb.gz")},
+		{name: "ebpf-2k", build: testprofile.Host(2_000).Profiles},
+		{name: "ebpf-20k", build: testprofile.Host(20_000).Profiles},
+		{name: "ebpf-200k", build: testprofile.Host(200_000).Profiles},
+		{name: "ebpf-unique-20k", build: unique.Profiles},
+		{name: "pprof-cpu", build: fromPprof(b, "testdata/pprof/gotool-cpu.pb.gz")},
+		{name: "pprof-heap", build: fromPprof(b, "testdata/pprof/gotool-heap.pb.gz")},
+		// Most functions overflow.
+		{name: "ebpf-overflow-20k", build: testprofile.Host(20_000).Profiles, limit: 50},
+		{name: "pprof-cpu-overflow", build: fromPprof(b, "testdata/pprof/gotool-cpu.pb.gz"), limit: 50},
 	}
 }
 
@@ -107,10 +111,13 @@ func decode(b *testing.B, encoded []byte) pprofile.Profiles {
 }
 
 // steadyConnector has seen the batch before, so that no series is new.
-func steadyConnector(b *testing.B, profiles pprofile.Profiles) *profilesToMetrics {
+func steadyConnector(b *testing.B, profiles pprofile.Profiles, functionLimit int) *profilesToMetrics {
 	b.Helper()
 	config := createDefaultConfig().(*Config)
 	config.MetricsFlushInterval, config.MetricsExpiration = time.Hour, 0
+	if functionLimit > 0 {
+		config.Metrics.Function.Limit = functionLimit
+	}
 	c, err := newProfilesToMetrics(connectortest.NewNopSettings(metadata.Type), config, consumertest.NewNop())
 	require.NoError(b, err)
 	require.NoError(b, c.Start(b.Context(), componenttest.NewNopHost()))
