@@ -6,6 +6,7 @@ package series
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -189,7 +190,7 @@ func TestAllResourcesTogetherKeepCountOfAFew(t *testing.T) {
 	const limit = 100
 	s := newStore(func(settings *Settings) { settings.SeriesLimit, settings.Expiration = limit, time.Minute })
 	for resource := range 500 {
-		u := s.Update(service(fmt.Sprint(resource)), after(1))
+		u := s.Update(service(strconv.Itoa(resource)), after(1))
 		u.Counter(counter)
 		var weights []spent
 		for i := range 50 {

@@ -201,9 +201,6 @@ func without[T any](all []T, removed func(T) bool) []T {
 	return kept
 }
 
-// isOver says whether something that happened last at a time has expired.
-func (c *collection) isOver(last int64) bool { return !c.never && last <= c.expired }
-
 // collection is one pass over the store.
 type collection struct {
 	store   *Store
@@ -212,6 +209,9 @@ type collection struct {
 	never   bool  // no series expires
 	expired int64 // UnixNano at or before which an update is too old
 }
+
+// isOver says whether something that happened last at a time has expired.
+func (c *collection) isOver(last int64) bool { return !c.never && last <= c.expired }
 
 func (c *collection) collect(r *resource, metrics pmetric.Metrics) {
 	var scope pmetric.ScopeMetrics

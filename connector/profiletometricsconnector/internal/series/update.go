@@ -158,23 +158,29 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 	var added Added
 	for i := range functions {
 		function := &functions[i]
-		function.CumulativeOverflowed, function.waiting = false, false
-		if u.seriesFor(function) == 0 {
-			continue
-		}
-		if known := g.functions[function.Function]; known != nil {
-			u.addToFunction(g, known, function)
-		} else if u.hasPlace(function.Function) {
-			u.addNewFunction(g, function)
-		} else if u.wait(function) {
-			function.waiting, added.Waiting = true, true
-		} else {
-			u.overflowFunction(function)
-		}
+		u.addFunction(g, function)
 		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
+		added.Waiting = added.Waiting || function.waiting
 	}
 	u.keep(g)
 	return added
+}
+
+// addFunction counts the weights of a function, unless they have to wait.
+func (u *Update) addFunction(g *group, weight *FunctionWeight) {
+	weight.CumulativeOverflowed, weight.waiting = false, false
+	known := g.functions[weight.Function]
+	switch {
+	case u.seriesFor(weight) == 0:
+	case known != nil:
+		u.addToFunction(g, known, weight)
+	case u.hasPlace(weight.Function):
+		u.addNewFunction(g, weight)
+	case u.wait(weight):
+		weight.waiting = true
+	default:
+		u.overflowFunction(weight)
+	}
 }
 
 // AddOverflow counts the cumulative weight of samples of which a function
