@@ -6,6 +6,7 @@ package profiletometricsconnector_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -43,7 +44,7 @@ func start(tb testing.TB, config string, next consumer.Metrics) xconnector.Profi
 	tb.Helper()
 	cfg, err := loadConfig([]byte(config))
 	require.NoError(tb, err)
-	factory := profiletometricsconnector.NewFactory().(xconnector.Factory)
+	factory := profiletometricsconnector.NewFactory()
 	conn, err := factory.CreateProfilesToMetrics(tb.Context(), connectortest.NewNopSettings(factory.Type()), cfg, next)
 	require.NoError(tb, err)
 	require.NoError(tb, conn.Start(tb.Context(), componenttest.NewNopHost()))
@@ -56,7 +57,7 @@ func consume(tb testing.TB, conn xconnector.Profiles, profiles pprofile.Profiles
 	if !profiles.IsReadOnly() {
 		profiles.MarkReadOnly()
 	}
-	require.NoError(tb, conn.ConsumeProfiles(tb.Context(), profiles))
+	assert.NoError(tb, conn.ConsumeProfiles(tb.Context(), profiles))
 }
 
 // convert runs messages through a connector and returns all that it emitted.

@@ -83,7 +83,7 @@ func topInProcess(tb testing.TB, p *profile.Profile, sampleType *profile.ValueTy
 
 var (
 	topTotal = regexp.MustCompile(`^Showing nodes accounting for .* of (-?\d+)\S* total$`)
-	topRow   = regexp.MustCompile(`^ *(-?\d+)\S* +\S+% +\S+% +(-?\d+)\S* +\S+%  (.*)$`)
+	topRow   = regexp.MustCompile(`^ *(-?\d+)\S* +\S+% +\S+% +(-?\d+)\S* +\S+% {2}(.*)$`)
 	inlined  = regexp.MustCompile(` \((partial-)?inline\)$`)
 )
 

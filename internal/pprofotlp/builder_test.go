@@ -62,7 +62,8 @@ func profilesOf(t *testing.T, p *profile.Profile) (pprofile.ProfilesSlice, pprof
 
 func attributesOf(t *testing.T, d pprofile.ProfilesDictionary, record interface {
 	AttributeIndices() pcommon.Int32Slice
-}) map[string]any {
+},
+) map[string]any {
 	t.Helper()
 	m, err := pprofile.FromAttributeIndices(d.AttributeTable(), record, d)
 	require.NoError(t, err)
@@ -238,6 +239,15 @@ func TestSamplesWithoutAStackUseTheZeroStack(t *testing.T) {
 	assert.Equal(t, 1, d.StackTable().Len())
 }
 
+func TestAFunctionOfWhichNothingIsKnownIsNotSet(t *testing.T) {
+	b := newStackProfile(cpuTypes...)
+	b.sample([]string{"leaf"}, 1, 10)
+	*b.Function[0] = profile.Function{ID: 1, StartLine: 5}
+	_, d := profilesOf(t, b.Profile)
+	assert.Equal(t, 1, d.FunctionTable().Len())
+	assert.Equal(t, int64(7), d.LocationTable().At(1).Lines().At(0).Line())
+}
+
 func TestEqualEntriesOfSeveralProfilesAreShared(t *testing.T) {
 	builder := NewBuilder()
 	for _, service := range []string{"a", "b"} {
@@ -321,17 +331,20 @@ func TestPerFunctionSumsAreThoseOfThePprofProfile(t *testing.T) {
 			require.NoError(t, err)
 			d := out.Dictionary()
 			for i, converted := range out.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
-				got := map[string]int64{}
+				got, gotFlat := map[string]int64{}, map[string]int64{}
 				for _, s := range converted.Samples().All() {
 					names := functionNames(d, s)
+					if len(names) > 0 {
+						gotFlat[names[0]] += s.Values().At(0)
+					}
 					slices.Sort(names)
 					for _, n := range slices.Compact(names) {
 						got[n] += s.Values().At(0)
 					}
 				}
 				want := perFunction(withoutUninteresting(p), i)
-				maps.DeleteFunc(got, func(_ string, v int64) bool { return v == 0 })
-				assert.Equal(t, want, got)
+				assert.Equal(t, want, withoutZeros(got))
+				assert.Equal(t, flat(withoutUninteresting(p), i), withoutZeros(gotFlat))
 			}
 		})
 	}
@@ -351,6 +364,21 @@ func perFunction(p *profile.Profile, column int) map[string]int64 {
 			totals[name] += s.Value[column]
 		}
 	}
+	return withoutZeros(totals)
+}
+
+// flat adds up the value of every function that is the innermost of its stack.
+func flat(p *profile.Profile, column int) map[string]int64 {
+	totals := map[string]int64{}
+	for _, s := range p.Sample {
+		if len(s.Location) > 0 && len(s.Location[0].Line) > 0 {
+			totals[s.Location[0].Line[0].Function.Name] += s.Value[column]
+		}
+	}
+	return withoutZeros(totals)
+}
+
+func withoutZeros(totals map[string]int64) map[string]int64 {
 	maps.DeleteFunc(totals, func(_ string, v int64) bool { return v == 0 })
 	return totals
 }

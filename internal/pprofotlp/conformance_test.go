@@ -17,25 +17,33 @@ import (
 )
 
 // fixtures are the recorded profiles in testdata, by file name.
-func fixtures(t testing.TB) map[string][]byte {
-	t.Helper()
+func fixtures(tb testing.TB) map[string][]byte {
+	tb.Helper()
 	paths, err := filepath.Glob("testdata/*.pb.gz")
-	require.NoError(t, err)
-	require.NotEmpty(t, paths)
+	require.NoError(tb, err)
+	require.NotEmpty(tb, paths)
 	files := map[string][]byte{}
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		require.NoError(tb, err)
 		files[filepath.Base(path)] = data
 	}
 	return files
 }
 
-func parse(t testing.TB, data []byte) *profile.Profile {
-	t.Helper()
+func parse(tb testing.TB, data []byte) *profile.Profile {
+	tb.Helper()
 	p, err := profile.ParseData(data)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return p
+}
+
+// encoded is p in pprof's format, uncompressed.
+func encoded(tb testing.TB, p *profile.Profile) []byte {
+	tb.Helper()
+	var data bytes.Buffer
+	require.NoError(tb, p.WriteUncompressed(&data))
+	return data.Bytes()
 }
 
 // nonconformance names the first rule of profiles.proto that data breaks.
@@ -98,11 +106,11 @@ func (c checker) noDuplicates() error {
 			f.FilenameStrindex(), f.StartLine())))
 	}
 	for _, l := range d.LocationTable().All() {
-		entry := fmt.Sprint(l.MappingIndex(), l.Address(), l.AttributeIndices().AsRaw())
+		entry := []any{l.MappingIndex(), l.Address(), l.AttributeIndices().AsRaw()}
 		for _, line := range l.Lines().All() {
-			entry += fmt.Sprint(";", line.FunctionIndex(), line.Line(), line.Column())
+			entry = append(entry, line.FunctionIndex(), line.Line(), line.Column())
 		}
-		errs = append(errs, add("location", entry))
+		errs = append(errs, add("location", fmt.Sprint(entry...)))
 	}
 	for _, a := range d.AttributeTable().All() {
 		errs = append(errs, add("attribute", fmt.Sprintf("%d %d %d %q", a.KeyStrindex(), a.UnitStrindex(),
@@ -248,16 +256,16 @@ func TestEveryFixtureConvertsToAConformantProfile(t *testing.T) {
 	for name, raw := range fixtures(t) {
 		t.Run(name, func(t *testing.T) {
 			p := parse(t, raw)
-			before := p.String()
+			before := encoded(t, p)
 			out, err := Convert(p)
 			require.NoError(t, err)
 			require.NoError(t, nonconformance(out))
 			require.Equal(t, sums(p), convertedSums(out))
-			require.Equal(t, before, p.String(), "the input was changed")
+			require.True(t, bytes.Equal(before, encoded(t, p)), "the input was changed")
 
-			encoded, err := (&pprofile.ProtoMarshaler{}).MarshalProfiles(out)
+			message, err := (&pprofile.ProtoMarshaler{}).MarshalProfiles(out)
 			require.NoError(t, err)
-			decoded, err := (&pprofile.ProtoUnmarshaler{}).UnmarshalProfiles(encoded)
+			decoded, err := (&pprofile.ProtoUnmarshaler{}).UnmarshalProfiles(message)
 			require.NoError(t, err)
 			require.NoError(t, nonconformance(decoded))
 			require.Equal(t, sums(p), convertedSums(decoded))
@@ -272,9 +280,7 @@ func FuzzConvert(f *testing.F) {
 		}
 		// Uncompressed: a mutated byte of a gzip stream hardly ever gets further
 		// than its checksum.
-		var plain bytes.Buffer
-		require.NoError(f, parse(f, raw).WriteUncompressed(&plain))
-		f.Add(plain.Bytes())
+		f.Add(encoded(f, parse(f, raw)))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		p, err := profile.ParseData(raw)

@@ -19,8 +19,8 @@ import (
 // the count of goroutine and threadcreate, CPU profiles) are left as they are.
 //
 // Stacks are compared by value: functions, lines, and addresses relative to
-// their mapping. Neither the ids of the profile nor where the process was loaded
-// have a part in it.
+// their mapping. Neither the ids of the profile, nor where the process was
+// loaded, nor how well its addresses could be resolved have a part in it.
 type Increments struct {
 	tables   *tables
 	baseline *counters

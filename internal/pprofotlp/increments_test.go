@@ -13,8 +13,10 @@ import (
 )
 
 var heapTypes = []*profile.ValueType{
-	{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"},
-	{Type: "inuse_objects", Unit: "count"}, {Type: "inuse_space", Unit: "bytes"},
+	{Type: "alloc_objects", Unit: "count"},
+	{Type: "alloc_space", Unit: "bytes"},
+	{Type: "inuse_objects", Unit: "count"},
+	{Type: "inuse_space", Unit: "bytes"},
 }
 
 var mutexTypes = []*profile.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}
@@ -133,12 +135,14 @@ func TestProfilesThatDoNotCountPassThrough(t *testing.T) {
 }
 
 // relocated returns p as another run of the parser, with other ids in another
-// order, of a process loaded somewhere else would give it.
+// order, of a process loaded somewhere else, would give it.
 func relocated(t *testing.T, p *profile.Profile, by uint64) *profile.Profile {
 	t.Helper()
 	c := p.Copy()
 	for _, m := range c.Mapping {
-		m.Start, m.Limit = m.Start+by, m.Limit+by
+		m.Start, m.Limit = m.Start+by, m.Limit+2*by
+		// Go clears it once any address of the mapping could not be resolved.
+		m.HasFunctions = !m.HasFunctions
 	}
 	for i, l := range c.Location {
 		l.ID = uint64(len(c.Location) - i)

@@ -16,9 +16,11 @@ import (
 // pointer became which entry, so that each is looked at once.
 type interner struct {
 	tables *tables
-	// relative makes addresses count from the start of their mapping, which is
-	// what stays the same when the same program is loaded somewhere else.
-	relative bool
+	// identify enters only what identifies a location: its lines, and its address
+	// in the file that is mapped. Left out is what may differ between two profiles
+	// of one program: where a mapping lies and how far it reaches, and how well its
+	// addresses could be resolved.
+	identify bool
 
 	mappings  map[*profile.Mapping]int32
 	functions map[*profile.Function]int32
@@ -29,10 +31,10 @@ type interner struct {
 	keys   []string
 }
 
-func newInterner(t *tables, relative bool) *interner {
+func newInterner(t *tables, identify bool) *interner {
 	return &interner{
 		tables:    t,
-		relative:  relative,
+		identify:  identify,
 		mappings:  map[*profile.Mapping]int32{},
 		functions: map[*profile.Function]int32{},
 		locations: map[*profile.Location]int32{},
@@ -53,11 +55,11 @@ func (in *interner) location(l *profile.Location) int32 {
 		return i
 	}
 	entry := locationEntry{address: l.Address, mapping: in.mapping(l.Mapping), lines: in.lines(l.Line)}
-	if in.relative && l.Mapping != nil {
+	switch {
+	case in.identify && l.Mapping != nil:
 		entry.address -= l.Mapping.Start
-	}
-	if l.IsFolded {
-		entry.attributes = in.attributeSet(in.attribute(locationIsFolded, boolean(true)))
+	case !in.identify && l.IsFolded:
+		entry.attributes = in.attributeSet(in.attribute(locationIsFolded, yes))
 	}
 	i := in.tables.locations.add(entry)
 	in.locations[l] = i
@@ -99,15 +101,13 @@ func (in *interner) mapping(m *profile.Mapping) int32 {
 	if i, ok := in.mappings[m]; ok {
 		return i
 	}
-	entry := mappingEntry{
-		start:      m.Start,
-		limit:      m.Limit,
-		offset:     m.Offset,
-		file:       in.tables.strings.add(m.File),
-		attributes: in.mappingAttributes(m),
+	entry := mappingEntry{offset: m.Offset, file: in.tables.strings.add(m.File)}
+	if m.BuildID != "" {
+		entry.attributes = in.attributeSet(in.attribute(buildIDGNU, text(m.BuildID)))
 	}
-	if in.relative {
-		entry.start, entry.limit = 0, m.Limit-m.Start
+	if !in.identify {
+		entry.start, entry.limit = m.Start, m.Limit
+		entry.attributes = in.mappingAttributes(m)
 	}
 	i := in.tables.mappings.add(entry)
 	in.mappings[m] = i
@@ -129,7 +129,7 @@ func (in *interner) mappingAttributes(m *profile.Mapping) int32 {
 		{mappingHasLineNumbers, m.HasLineNumbers},
 	} {
 		if flag.set {
-			attributes = append(attributes, in.attribute(flag.key, boolean(true)))
+			attributes = append(attributes, in.attribute(flag.key, yes))
 		}
 	}
 	return in.attributeSet(attributes...)

@@ -70,17 +70,11 @@ type scalar struct {
 	number int64 // the int, or 1 for true
 }
 
-func text(s string) scalar   { return scalar{kind: pcommon.ValueTypeStr, text: s} }
-func number(n int64) scalar  { return scalar{kind: pcommon.ValueTypeInt, number: n} }
-func boolean(b bool) scalar  { return scalar{kind: pcommon.ValueTypeBool, number: oneIf(b)} }
-func (s scalar) truth() bool { return s.number != 0 }
+func text(s string) scalar  { return scalar{kind: pcommon.ValueTypeStr, text: s} }
+func number(n int64) scalar { return scalar{kind: pcommon.ValueTypeInt, number: n} }
 
-func oneIf(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
+// yes is the value of every flag: pprof's flags are attributes only where set.
+var yes = scalar{kind: pcommon.ValueTypeBool, number: 1}
 
 func newTables() *tables {
 	return &tables{
@@ -182,6 +176,6 @@ func (s scalar) writeTo(v pcommon.Value) {
 	case pcommon.ValueTypeInt:
 		v.SetInt(s.number)
 	case pcommon.ValueTypeBool:
-		v.SetBool(s.truth())
+		v.SetBool(s.number != 0)
 	}
 }

@@ -28,8 +28,8 @@ func (b Batch) Profiles() (pprofile.Profiles, error) {
 }
 
 func (r Resource) build(dict dictionary, to pprofile.ResourceProfiles) error {
-	if err := to.Resource().Attributes().FromRaw(r.Attributes); err != nil {
-		return fmt.Errorf(".attributes: %w", err)
+	if err := copyAttributes(r.Attributes, to.Resource().Attributes()); err != nil {
+		return err
 	}
 	scopes := r.Scopes
 	if len(r.Profiles) > 0 {
@@ -49,8 +49,8 @@ func (r Resource) build(dict dictionary, to pprofile.ResourceProfiles) error {
 func (s Scope) build(dict dictionary, to pprofile.ScopeProfiles) error {
 	to.Scope().SetName(s.Name)
 	to.Scope().SetVersion(s.Version)
-	if err := to.Scope().Attributes().FromRaw(s.Attributes); err != nil {
-		return fmt.Errorf(".attributes: %w", err)
+	if err := copyAttributes(s.Attributes, to.Scope().Attributes()); err != nil {
+		return err
 	}
 	for i, profile := range s.Profiles {
 		if err := profile.build(dict, to.Profiles().AppendEmpty()); err != nil {
@@ -72,6 +72,16 @@ func (p Profile) build(dict dictionary, to pprofile.Profile) error {
 	for i, sample := range p.Samples {
 		if err := sample.build(dict, to.Samples().AppendEmpty()); err != nil {
 			return fmt.Errorf(".samples[%d]%w", i, err)
+		}
+	}
+	return nil
+}
+
+// copyAttributes sorts the keys, so that equal profiles are built equal.
+func copyAttributes(from Attributes, to pcommon.Map) error {
+	for _, key := range slices.Sorted(maps.Keys(from)) {
+		if err := to.PutEmpty(key).FromRaw(from[key]); err != nil {
+			return fmt.Errorf(".attributes[%s]: %w", key, err)
 		}
 	}
 	return nil
@@ -163,8 +173,6 @@ func splitUnit(value any) (any, string) {
 		if unit, ok := v["unit"].(string); ok && v["value"] != nil && len(v) == 2 {
 			return v["value"], unit
 		}
-	case Attributes: // a YAML mapping within attributes takes the type of the outer one
-		return splitUnit(map[string]any(v))
 	}
 	return value, ""
 }

@@ -88,7 +88,7 @@ type Line struct {
 type ValueType string
 
 // Attributes are values by key.
-type Attributes map[string]any
+type Attributes = map[string]any
 
 // Quantity is an attribute value with a unit.
 type Quantity struct {

@@ -128,7 +128,7 @@ func TestBuiltProfilesHoldWhatIsWritten(t *testing.T) {
 
 func TestDictionaryStartsWithZeroAndRepeatsNothing(t *testing.T) {
 	dict := testprofile.New(t, everythingInGo().Resources...).Dictionary()
-	assert.Equal(t, "", dict.StringTable().At(0))
+	assert.Empty(t, dict.StringTable().At(0))
 	assert.Equal(t, pprofile.NewMapping(), dict.MappingTable().At(0))
 	assert.Equal(t, pprofile.NewLocation(), dict.LocationTable().At(0))
 	assert.Equal(t, pprofile.NewFunction(), dict.FunctionTable().At(0))
@@ -213,4 +213,16 @@ func functionsOf(dict pprofile.ProfilesDictionary, sample pprofile.Sample) []str
 		}
 	}
 	return names
+}
+
+func TestAttributeValuesKeepTheirType(t *testing.T) {
+	const text = "resources: [{attributes: {s: text, i: 1, f: 0.5, b: true, list: [1, a], map: {k: {n: 2}}}}]"
+	script, err := testprofile.Parse([]byte(text))
+	require.NoError(t, err)
+	profiles, err := script.Batches[0].Profiles()
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{
+		"s": "text", "i": int64(1), "f": 0.5, "b": true,
+		"list": []any{int64(1), "a"}, "map": map[string]any{"k": map[string]any{"n": int64(2)}},
+	}, profiles.ResourceProfiles().At(0).Resource().Attributes().AsRaw())
 }

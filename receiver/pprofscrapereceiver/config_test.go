@@ -4,7 +4,10 @@
 package pprofscrapereceiver
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,18 +93,30 @@ func TestProfilesMergeOverTheirDefaults(t *testing.T) {
 		profile        string
 		want           ProfileConfig
 	}{
-		{"seconds alone keep path and enabled", "cpu: {seconds: 2}", "cpu",
-			ProfileConfig{Enabled: true, Path: "/debug/pprof/profile", Seconds: 2}},
-		{"enabled alone keeps the path", "goroutine: {enabled: true}", "goroutine",
-			ProfileConfig{Enabled: true, Path: "/debug/pprof/goroutine"}},
-		{"an unknown name is enabled by naming it", "heap: {path: /heap}", "heap",
-			ProfileConfig{Enabled: true, Path: "/heap"}},
-		{"an unknown name can be disabled", "heap: {path: /heap, enabled: false}", "heap",
-			ProfileConfig{Path: "/heap"}},
-		{"a name without anything keeps its default", "{fgprof: , cpu: }", "fgprof",
-			ProfileConfig{Path: "/debug/pprof/fgprof", Seconds: 5}},
-		{"what is not named keeps its default", "block: {enabled: true}", "memory",
-			ProfileConfig{Enabled: true, Path: "/debug/pprof/allocs"}},
+		{
+			"seconds alone keep path and enabled", "cpu: {seconds: 2}", "cpu",
+			ProfileConfig{Enabled: true, Path: "/debug/pprof/profile", Seconds: 2},
+		},
+		{
+			"enabled alone keeps the path", "goroutine: {enabled: true}", "goroutine",
+			ProfileConfig{Enabled: true, Path: "/debug/pprof/goroutine"},
+		},
+		{
+			"an unknown name is enabled by naming it", "heap: {path: /heap}", "heap",
+			ProfileConfig{Enabled: true, Path: "/heap"},
+		},
+		{
+			"an unknown name can be disabled", "heap: {path: /heap, enabled: false}", "heap",
+			ProfileConfig{Path: "/heap"},
+		},
+		{
+			"a name without anything keeps its default", "{fgprof: , cpu: }", "fgprof",
+			ProfileConfig{Path: "/debug/pprof/fgprof", Seconds: 5},
+		},
+		{
+			"what is not named keeps its default", "block: {enabled: true}", "memory",
+			ProfileConfig{Enabled: true, Path: "/debug/pprof/allocs"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg, err := loadYAML(t, "targets: [{endpoint: 'http://localhost:1', profiles: {"+trimBraces(tc.profiles)+"}}]")
@@ -143,11 +158,17 @@ func TestMistakesAreNamedWithTheirKeyAndTheFix(t *testing.T) {
 		{"a bad glob", "include_files: ['[', '']", []string{"include_files::0: \"[\" is no glob", "include_files::1:"}},
 		{"a body limit of nothing", "{max_response_body_size: 0, include_files: [a]}", []string{"max_response_body_size: 0 bytes"}},
 		{"an attribute without a name", target("resource_attributes: {'': x}"), []string{"targets::0::resource_attributes: an attribute needs a name"}},
+		{"a proxy that is no URL", target("proxy_url: 'local host'"), []string{"targets::0::proxy_url: is not a valid URL"}},
+		{"an attribute of a type that OTLP does not have", target("resource_attributes: {since: 2001-01-01}"), []string{"targets::0::resource_attributes:"}},
 		{"request compression", target("compression: gzip"), []string{"targets::0::compression:"}},
-		{"a target twice", "targets: [{endpoint: 'http://localhost:1'}, {endpoint: 'http://localhost:1', profiles: {memory: {enabled: false}}}]",
-			[]string{"targets::1::profiles::cpu: has the same URL as targets::0::profiles::cpu"}},
-		{"a path twice in one target", target("profiles: {allocs: {path: /debug/pprof/allocs}}"),
-			[]string{"targets::0::profiles::memory: has the same URL as targets::0::profiles::allocs"}},
+		{
+			"a target twice", "targets: [{endpoint: 'http://localhost:1'}, {endpoint: 'http://localhost:1', profiles: {memory: {enabled: false}}}]",
+			[]string{"targets::1::profiles::cpu: has the same URL as targets::0::profiles::cpu"},
+		},
+		{
+			"a path twice in one target", target("profiles: {allocs: {path: /debug/pprof/allocs}}"),
+			[]string{"targets::0::profiles::memory: has the same URL as targets::0::profiles::allocs"},
+		},
 		{"no interval", "{collection_interval: 0s, include_files: [a]}", []string{`"collection_interval": requires positive value`}},
 		{"a negative timeout", "{timeout: -1s, include_files: [a]}", []string{`"timeout": requires positive value`}},
 		{"an unknown key", "{target: []}", []string{"invalid keys: target"}},
@@ -176,5 +197,33 @@ func TestNoErrorShowsACredential(t *testing.T) {
 		_, err := loadConfig(t, map[string]any{"targets": []any{map[string]any{"endpoint": endpoint}}})
 		require.Error(t, err)
 		assert.NotContains(t, err.Error(), "s3cret")
+	}
+	_, err := loadConfig(t, map[string]any{"targets": []any{map[string]any{
+		"endpoint": "http://localhost:1", "proxy_url": "http://me:s3cret@local host",
+	}}})
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "s3cret")
+}
+
+func TestTheExamplesOfTheReadmeAreValid(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1)
+	require.Len(t, blocks, 3)
+	for _, block := range blocks {
+		example := string(block[1])
+		if receiver, found := strings.CutPrefix(example, "receivers:\n"); found {
+			retrieved, err := confmap.NewRetrievedFromYAML([]byte(receiver))
+			require.NoError(t, err)
+			conf, err := retrieved.AsConf()
+			require.NoError(t, err)
+			sub, err := conf.Sub("pprofscrape")
+			require.NoError(t, err)
+			_, err = loadConfig(t, sub.ToStringMap())
+			require.NoError(t, err)
+			continue
+		}
+		_, err := (&targetsFile{config: newDefaultConfig()}).parse([]byte(example))
+		require.NoError(t, err)
 	}
 }

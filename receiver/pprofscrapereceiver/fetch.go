@@ -61,7 +61,7 @@ func (e *endpoint) fetch(ctx context.Context) (*profile.Profile, int64, *failure
 	return decode(body, e.limit)
 }
 
-// isBrokenGzip recognises what the transport says of a response that it was to
+// isBrokenGzip recognizes what the transport says of a response that it was to
 // decompress and could not.
 func isBrokenGzip(err error) bool {
 	var corrupt flate.CorruptInputError

@@ -146,7 +146,7 @@ func (r *pprofScrape) newTargets(ctx context.Context, host component.Host, confi
 
 // startAll starts the targets and shows them in the telemetry.
 func (r *pprofScrape) startAll(ctx context.Context, targets []*target, delay time.Duration) []*runningTarget {
-	var started []*runningTarget
+	started := make([]*runningTarget, 0, len(targets))
 	for _, t := range targets {
 		ctx, stop := context.WithCancel(ctx)
 		running := &runningTarget{target: t, stop: stop, stopped: make(chan struct{})}

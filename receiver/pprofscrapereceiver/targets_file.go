@@ -115,6 +115,7 @@ func (r *pprofScrape) watch(ctx context.Context, host component.Host, file *targ
 		configs, changed, err := file.read()
 		if err == nil && changed {
 			if current, err = r.replace(ctx, host, current, configs); err != nil {
+				err = file.wrap(err)
 				file.content = nil // what was missing may come later: try again
 			}
 		}
@@ -136,7 +137,7 @@ func (r *pprofScrape) replace(
 	kept, dropped, added := compareTargets(current, wanted)
 	fresh, err := r.newTargets(ctx, host, added)
 	if err != nil {
-		return current, fmt.Errorf("targets_file %q: %w", r.config.TargetsFile, err)
+		return current, err
 	}
 	r.stopAll(dropped)
 	return append(kept, r.startAll(ctx, fresh, 0)...), nil

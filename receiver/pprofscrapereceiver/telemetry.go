@@ -42,18 +42,17 @@ func newJournal(logger *zap.Logger, telemetry *metadata.TelemetryBuilder, target
 
 // scraped counts how the scrape of one profile ended.
 func (j *journal) scraped(ctx context.Context, profile, outcome string, bytes int64) {
-	which := []attribute.KeyValue{attribute.String("target", j.target), attribute.String("profile", profile)}
+	which := metric.WithAttributes(attribute.String("target", j.target), attribute.String("profile", profile))
 	if bytes > 0 {
-		j.telemetry.ReceiverPprofscrapeScrapedBytes.Add(ctx, bytes, metric.WithAttributes(which...))
+		j.telemetry.ReceiverPprofscrapeScrapedBytes.Add(ctx, bytes, which)
 	}
-	which = append(which, attribute.String("outcome", outcome))
-	j.telemetry.ReceiverPprofscrapeScrapes.Add(ctx, 1, metric.WithAttributes(which...))
+	j.telemetry.ReceiverPprofscrapeScrapes.Add(ctx, 1, which, metric.WithAttributes(attribute.String("outcome", outcome)))
 }
 
 // restarted says that a profile began to count anew.
 func (j *journal) restarted(ctx context.Context, profile string) {
-	j.telemetry.ReceiverPprofscrapeRestarts.Add(ctx, 1, metric.WithAttributes(
-		attribute.String("target", j.target), attribute.String("profile", profile)))
+	which := metric.WithAttributes(attribute.String("target", j.target), attribute.String("profile", profile))
+	j.telemetry.ReceiverPprofscrapeRestarts.Add(ctx, 1, which)
 	j.logger.Info("The target counts from the start again: it was restarted. This scrape gives no increment.",
 		zap.String("profile", profile))
 }

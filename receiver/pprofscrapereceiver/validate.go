@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,6 +68,9 @@ func (t *TargetConfig) validate(key string, interval time.Duration) []error {
 	}
 	if advice := adviceOnEndpoint(t.Client.Endpoint); advice != "" {
 		fail("endpoint", "%s", advice)
+	}
+	if _, err := url.ParseRequestURI(t.Client.ProxyURL); err != nil && t.Client.ProxyURL != "" {
+		fail("proxy_url", "is not a valid URL; give one such as http://localhost:3128")
 	}
 	if t.Client.Compression.IsCompressed() {
 		fail("compression", "compresses the bodies of requests, and a scrape has none; remove it")
@@ -179,7 +183,7 @@ func (t *TargetConfig) profileURL(p ProfileConfig) (*url.URL, error) {
 	u := base.JoinPath(path.EscapedPath())
 	query := path.Query()
 	if p.Seconds > 0 {
-		query.Set("seconds", fmt.Sprint(p.Seconds))
+		query.Set("seconds", strconv.Itoa(p.Seconds))
 	}
 	u.RawQuery = query.Encode()
 	return u, nil

@@ -145,7 +145,7 @@ func (b *batch) passesPattern(stack int32) bool {
 	if filter == nil {
 		return true
 	}
-	functions, _ := b.symbols.StackFunctions(stack)
+	functions := b.symbols.StackFunctions(stack)
 	if stack < 0 || int(stack) >= len(b.stackPasses) {
 		return b.anyPasses(filter, functions)
 	}

@@ -64,7 +64,7 @@ func (b *batch) divide() {
 			b.report.Filtered += s.samples - s.malformed
 			continue
 		}
-		if _, problem := b.symbols.StackFunctions(s.stack); problem.Reason != "" && s.stack != noStack && s.malformed < s.samples {
+		if problem := b.symbols.StackProblem(s.stack); problem.Reason != "" && s.stack != noStack && s.malformed < s.samples {
 			b.position.Sample = s.firstSample
 			b.report.malformed(b.position, problem, s.samples-s.malformed)
 		} else {
@@ -156,7 +156,7 @@ func (b *batch) fold(out output) int64 {
 			continue
 		}
 		total = measure.Add(total, s.weight)
-		functions, _ := b.symbols.StackFunctions(s.stack)
+		functions := b.symbols.StackFunctions(s.stack)
 		for i, function := range functions {
 			weight := b.functions.weight(function)
 			weight.cumulative = measure.Add(weight.cumulative, s.weight)
@@ -197,7 +197,7 @@ func (b *batch) overflowed(out output) int64 {
 		if s.weight == 0 {
 			continue
 		}
-		functions, _ := b.symbols.StackFunctions(s.stack)
+		functions := b.symbols.StackFunctions(s.stack)
 		for _, function := range functions {
 			if b.functions.weights[function].overflowed {
 				total = measure.Add(total, s.weight)

@@ -4,6 +4,7 @@
 package series // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
 
 import (
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -47,31 +48,40 @@ func (s *Store) Collect(now time.Time) *Flush {
 // Done says that the metrics were handed on.
 func (f *Flush) Done() {
 	f.store.collected = f.end
-	f.settle(func(p *point) { p.value -= p.inFlight })
+	f.settle((*stream).landed)
 }
 
-// Failed says that they were not: what they would have told of a delta counter
-// stays for the next interval, which then begins where this one did.
-func (f *Flush) Failed() { f.settle(func(*point) {}) }
+// Failed says that they were not: what only they would have told stays for the
+// next interval, which for deltas begins where this one did.
+func (f *Flush) Failed() { f.settle((*stream).returned) }
 
-// settle ends the flight of delta weight.
-func (f *Flush) settle(land func(*point)) {
-	if !f.store.settings.Delta {
-		return
-	}
+// settle ends the flight of what the metrics alone would have told: delta
+// weight, and news of gauges.
+func (f *Flush) settle(end func(*stream)) {
 	for _, r := range f.store.snapshotOfResources() {
 		r.mu.Lock()
 		for i := range r.streams {
-			if f.store.settings.Streams[i].Snapshot {
-				continue
+			if f.store.settings.Delta || f.store.settings.Streams[i].Snapshot {
+				end(&r.streams[i])
 			}
-			r.streams[i].each(func(p *point) {
-				land(p)
-				p.inFlight = 0
-			})
 		}
 		r.mu.Unlock()
 	}
+}
+
+func (s *stream) landed() {
+	s.each(func(p *point) {
+		p.value -= p.inFlight
+		p.inFlight = 0
+	})
+	s.vanished = slices.Delete(s.vanished, 0, s.vanishedInFlight)
+	s.vanishedInFlight, s.touchedInFlight = 0, false
+}
+
+func (s *stream) returned() {
+	s.each(func(p *point) { p.inFlight = 0 })
+	s.touched = s.touched || s.touchedInFlight
+	s.vanishedInFlight, s.touchedInFlight = 0, false
 }
 
 // each calls f with every series.
@@ -124,7 +134,7 @@ func (r *resource) empty() bool {
 }
 
 func (s *stream) empty() bool {
-	if len(s.groups) > 0 || len(s.snapshots) > 0 {
+	if len(s.groups) > 0 || len(s.snapshots) > 0 || len(s.vanished) > 0 {
 		return false
 	}
 	for k := range s.overflow {
@@ -229,7 +239,7 @@ func (c *collection) collect(r *resource, metrics pmetric.Metrics) {
 			writer := c.newWriter(i, k, begin)
 			writer.stream(s)
 		}
-		s.vanished = s.vanished[:0]
-		s.touched = false
+		s.vanishedInFlight = len(s.vanished)
+		s.touched, s.touchedInFlight = false, s.touched
 	}
 }

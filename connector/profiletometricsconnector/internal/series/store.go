@@ -133,9 +133,13 @@ type stream struct {
 
 	// snapshots hold the parts of a gauge, by where they come from.
 	snapshots map[string]*snapshot
-	// vanished are the gauge series to be marked as gone by the next Collect.
-	vanished []vanished
-	touched  bool // by a snapshot, since the last Collect
+	// vanished are the gauge series to be marked as gone by the next Collect,
+	// and touched says that a snapshot came since the last. What is in flight
+	// was told by a flush that was not yet handed on.
+	vanished         []vanished
+	vanishedInFlight int
+	touched          bool
+	touchedInFlight  bool
 }
 
 // kind is one of the metrics of a stream.

@@ -4,11 +4,11 @@
 // Package symbols reads the dictionary that the profiles of one message share
 // (opentelemetry.proto.profiles.v1development.ProfilesDictionary). Every index
 // that comes from outside is checked here and nowhere else, and whatever
-// depends on one entry of the dictionary is worked out once per message, when
-// it is first asked for.
+// depends on one entry of the dictionary is worked out once per message.
 package symbols // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 
 import (
+	"math"
 	"path"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -62,17 +62,17 @@ type Dictionary struct {
 	byName     map[string]FunctionID
 	byFile     map[Function]FunctionID // with tellFilesApart
 	named      []Function
+	unknown    [1]FunctionID // the stack that isn't there
 
-	// Memoised by index of the dictionary's table.
+	// By index of the dictionary's tables.
 	mappingFacts  []mapping
-	functionIDs   []resolvedFunction
+	functionFacts []function
 	locationFacts []location
 	stackFacts    []stack
 
 	frames         []Frame      // of locations
 	stackFunctions []FunctionID // of stacks
-
-	unknown [1]FunctionID // the stack that isn't there
+	problems       []Problem
 
 	// mark[f] is the stack in which function f was seen last.
 	mark  []int32
@@ -83,40 +83,46 @@ type Dictionary struct {
 type mapping struct {
 	file     int32      // index of the string table, or NoString
 	nameless FunctionID // what a frame is called about which nothing else is known
-	problem  Problem
-	state    state
+	problem  problemID
 }
 
-type resolvedFunction struct {
-	id      FunctionID
-	file    int32
-	problem Problem
-	state   state
+// function is an entry of the function table.
+type function struct {
+	id      FunctionID // or nameless
+	file    int32      // index of the string table, or NoString
+	problem problemID
 }
+
+// nameless stands for no function of its own.
+const nameless FunctionID = -1
 
 // location holds the frames of one location, innermost first.
 type location struct {
 	first, end int32 // in Dictionary.frames
-	problem    Problem
-	state      state
+	problem    problemID
+	// only is the function of a location's only frame, as most have no more;
+	// nameless for one that has several.
+	only FunctionID
 }
 
 // stack holds the distinct functions of one stack, leaf first.
 type stack struct {
 	first, end int32 // in Dictionary.stackFunctions
-	problem    Problem
-	state      state
+	problem    problemID
 }
 
-type state uint8
+// problemID is a position in Dictionary.problems, which starts with none.
+type problemID int32
 
-const (
-	unresolved state = iota
-	resolved
-)
-
-// Reset turns to the dictionary of another message. With tellFilesApart,
-// functions of one name in different files are different functions.
+// Reset turns to the dictionary of another message and resolves all of it.
+// With tellFilesApart, functions of one name in different files are different
+// functions.
+//
+// Every table is resolved from its first entry to its last: this is the order
+// in which a message was decoded into memory. Resolving entries as samples ask
+// for them would save those that nothing asks for, but profilers send none,
+// and would read the others from all over the memory, which takes several
+// times as long.
 func (d *Dictionary) Reset(dictionary pprofile.ProfilesDictionary, tellFilesApart bool) {
 	d.tellFilesApart = tellFilesApart
 	d.mappings = dictionary.MappingTable()
@@ -129,12 +135,11 @@ func (d *Dictionary) Reset(dictionary pprofile.ProfilesDictionary, tellFilesApar
 	if len(d.named) > maxRemembered || d.byName == nil {
 		d.forget()
 	}
-	d.mappingFacts = emptied(d.mappingFacts, d.mappings.Len())
-	d.functionIDs = emptied(d.functionIDs, d.functions.Len())
-	d.locationFacts = emptied(d.locationFacts, d.locations.Len())
-	d.stackFacts = emptied(d.stackFacts, d.stacks.Len())
-	d.frames = d.frames[:0]
-	d.stackFunctions = d.stackFunctions[:0]
+	d.problems = append(d.problems[:0], Problem{})
+	d.resolveMappings()
+	d.resolveFunctions()
+	d.resolveLocations()
+	d.resolveStacks()
 }
 
 // maxRemembered is how many functions are remembered from message to message.
@@ -148,6 +153,7 @@ func (d *Dictionary) forget() {
 	d.byFile = make(map[Function]FunctionID)
 	d.named = nil
 	d.mark, d.epoch = nil, 0
+	d.unknown[0] = d.identify(Function{Name: Unknown})
 }
 
 // Generation changes whenever function IDs lose their meaning.
@@ -163,16 +169,6 @@ func (d *Dictionary) Release() {
 	d.strings = empty.StringTable()
 	d.attributes = empty.AttributeTable()
 	d.stacks = empty.StackTable()
-}
-
-// emptied returns a zeroed slice of length n that reuses memory.
-func emptied[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	s = s[:n]
-	clear(s)
-	return s
 }
 
 // Stacks is the number of entries in the stack table: valid stack indices are
@@ -197,51 +193,80 @@ func (d *Dictionary) String(index int32) (string, bool) {
 // StackFunctions returns the functions of a stack, each once, the leaf's
 // first. A stack without frames, such as index 0 ("unset", says
 // Sample.stack_index), consists of Unknown, and so do the parts of one that
-// the dictionary does not resolve; Problem tells the latter. The slice is
+// the dictionary does not resolve; StackProblem tells the latter. The slice is
 // valid until Reset.
-func (d *Dictionary) StackFunctions(index int32) ([]FunctionID, Problem) {
-	if index == 0 {
-		return d.unknownStack(), Problem{}
-	}
-	if index < 0 || int(index) >= len(d.stackFacts) {
-		return d.unknownStack(), Problem{StackIndex, index, len(d.stackFacts)}
+func (d *Dictionary) StackFunctions(index int32) []FunctionID {
+	if index <= 0 || int(index) >= len(d.stackFacts) {
+		return d.unknown[:]
 	}
 	facts := &d.stackFacts[index]
-	if facts.state == unresolved {
-		d.resolveStack(index, facts)
+	return d.stackFunctions[facts.first:facts.end:facts.end]
+}
+
+// StackProblem is what is wrong with a stack.
+func (d *Dictionary) StackProblem(index int32) Problem {
+	switch {
+	case index == 0:
+		return Problem{}
+	case index < 0 || int(index) >= len(d.stackFacts):
+		return Problem{StackIndex, index, len(d.stackFacts)}
+	default:
+		return d.problems[d.stackFacts[index].problem]
 	}
-	return d.stackFunctions[facts.first:facts.end:facts.end], facts.problem
 }
 
-func (d *Dictionary) unknownStack() []FunctionID {
-	d.unknown[0] = d.identify(Function{Name: Unknown})
-	return d.unknown[:]
+func (d *Dictionary) resolveStacks() {
+	d.stackFacts = d.stackFacts[:0]
+	d.stackFunctions = d.stackFunctions[:0]
+	for len(d.mark) < len(d.named) {
+		d.mark = append(d.mark, 0)
+	}
+	for i := range d.stacks.Len() {
+		d.stackFacts = append(d.stackFacts, d.resolveStack(d.stacks.At(i).LocationIndices()))
+	}
 }
 
-func (d *Dictionary) resolveStack(index int32, facts *stack) {
-	d.epoch++
-	first := len(d.stackFunctions)
-	indices := d.stacks.At(int(index)).LocationIndices()
+func (d *Dictionary) resolveStack(indices pcommon.Int32Slice) stack {
+	d.nextEpoch()
+	facts := stack{first: int32(len(d.stackFunctions))}
 	for i := range indices.Len() {
-		frames, problem := d.location(indices.At(i))
-		facts.problem = facts.problem.or(problem)
-		for _, frame := range frames {
+		index := indices.At(i)
+		if index < 0 || int(index) >= len(d.locationFacts) {
+			facts.problem = d.either(facts.problem, Problem{LocationIndex, index, len(d.locationFacts)})
+			d.pushOnce(d.unknown[0])
+			continue
+		}
+		from := &d.locationFacts[index]
+		if from.problem != 0 && facts.problem == 0 {
+			facts.problem = from.problem
+		}
+		if from.only != nameless {
+			d.pushOnce(from.only)
+			continue
+		}
+		for _, frame := range d.frames[from.first:from.end] {
 			d.pushOnce(frame.Function)
 		}
 	}
-	if len(d.stackFunctions) == first {
-		d.pushOnce(d.identify(Function{Name: Unknown}))
+	if len(d.stackFunctions) == int(facts.first) {
+		d.pushOnce(d.unknown[0])
 	}
-	facts.first, facts.end = int32(first), int32(len(d.stackFunctions))
-	facts.state = resolved
+	facts.end = int32(len(d.stackFunctions))
+	return facts
+}
+
+// nextEpoch begins another stack: no function has been seen in it.
+func (d *Dictionary) nextEpoch() {
+	if d.epoch == math.MaxInt32 {
+		clear(d.mark)
+		d.epoch = 0
+	}
+	d.epoch++
 }
 
 // pushOnce adds a function to the stack in resolution, however often it
 // recurs.
 func (d *Dictionary) pushOnce(function FunctionID) {
-	for len(d.mark) <= int(function) {
-		d.mark = append(d.mark, 0)
-	}
 	if d.mark[function] != d.epoch {
 		d.mark[function] = d.epoch
 		d.stackFunctions = append(d.stackFunctions, function)
@@ -256,13 +281,22 @@ func (d *Dictionary) Frames(index int32, yield func(Frame) bool) {
 	}
 	indices := d.stacks.At(int(index)).LocationIndices()
 	for i := range indices.Len() {
-		frames, _ := d.location(indices.At(i))
-		for _, frame := range frames {
+		for _, frame := range d.locationFrames(indices.At(i)) {
 			if !yield(frame) {
 				return
 			}
 		}
 	}
+}
+
+// locationFrames returns the frames of a location, innermost first; never
+// none.
+func (d *Dictionary) locationFrames(index int32) []Frame {
+	if index < 0 || int(index) >= len(d.locationFacts) {
+		return []Frame{{d.unknown[0], NoString, NoString}}
+	}
+	facts := &d.locationFacts[index]
+	return d.frames[facts.first:facts.end]
 }
 
 // LeafLocation is the index of the location at which a stack's samples were
@@ -279,126 +313,126 @@ func (d *Dictionary) LeafLocation(index int32) (int32, bool) {
 	return leaf, leaf >= 0 && int(leaf) < d.locations.Len()
 }
 
-// location returns the frames of a location, innermost first; never none.
-func (d *Dictionary) location(index int32) ([]Frame, Problem) {
-	if index < 0 || int(index) >= len(d.locationFacts) {
-		frame := Frame{d.identify(Function{Name: Unknown}), NoString, NoString}
-		return []Frame{frame}, Problem{LocationIndex, index, len(d.locationFacts)}
+func (d *Dictionary) resolveLocations() {
+	d.locationFacts = d.locationFacts[:0]
+	d.frames = d.frames[:0]
+	for i := range d.locations.Len() {
+		d.locationFacts = append(d.locationFacts, d.resolveLocation(d.locations.At(i)))
 	}
-	facts := &d.locationFacts[index]
-	if facts.state == unresolved {
-		d.resolveLocation(index, facts)
-	}
-	return d.frames[facts.first:facts.end:facts.end], facts.problem
 }
 
-func (d *Dictionary) resolveLocation(index int32, facts *location) {
-	entry := d.locations.At(int(index))
+func (d *Dictionary) resolveLocation(entry pprofile.Location) location {
 	from := d.mapping(entry.MappingIndex())
-	facts.problem = from.problem
-
-	first := len(d.frames)
+	facts := location{first: int32(len(d.frames)), problem: from.problem}
 	lines := entry.Lines()
 	for i := range lines.Len() {
 		frame, problem := d.lineFrame(lines.At(i).FunctionIndex(), from)
-		facts.problem = facts.problem.or(problem)
+		if facts.problem == 0 {
+			facts.problem = problem
+		}
 		d.frames = append(d.frames, frame)
 	}
 	if lines.Len() == 0 {
 		d.frames = append(d.frames, Frame{from.nameless, NoString, from.file})
 	}
-	facts.first, facts.end = int32(first), int32(len(d.frames))
-	facts.state = resolved
+	facts.end = int32(len(d.frames))
+	facts.only = nameless
+	if facts.end == facts.first+1 {
+		facts.only = d.frames[facts.first].Function
+	}
+	return facts
 }
 
 // lineFrame is the frame of a location's line. Function index 0 is "unset",
 // and a function without names is no better than none: both are called after
 // their mapping.
-func (d *Dictionary) lineFrame(function int32, from mapping) (Frame, Problem) {
-	if function == 0 {
-		return Frame{from.nameless, NoString, from.file}, Problem{}
+func (d *Dictionary) lineFrame(index int32, from mapping) (Frame, problemID) {
+	if index == 0 {
+		return Frame{from.nameless, NoString, from.file}, 0
 	}
-	if function < 0 || int(function) >= len(d.functionIDs) {
-		frame := Frame{d.identify(Function{Name: Unknown}), NoString, from.file}
-		return frame, Problem{FunctionIndex, function, len(d.functionIDs)}
+	if index < 0 || int(index) >= len(d.functionFacts) {
+		problem := d.either(0, Problem{FunctionIndex, index, len(d.functionFacts)})
+		return Frame{d.unknown[0], NoString, from.file}, problem
 	}
-	facts := &d.functionIDs[function]
-	if facts.state == unresolved {
-		d.resolveFunction(function, facts)
-	}
+	facts := &d.functionFacts[index]
 	if facts.id == nameless {
 		return Frame{from.nameless, facts.file, from.file}, facts.problem
 	}
 	return Frame{facts.id, facts.file, from.file}, facts.problem
 }
 
-// nameless marks an entry of the function table that has no name of its own.
-const nameless FunctionID = -1
-
-func (d *Dictionary) resolveFunction(index int32, facts *resolvedFunction) {
-	entry := d.functions.At(int(index))
-	name, nameOK := d.String(entry.NameStrindex())
-	systemName, systemNameOK := d.String(entry.SystemNameStrindex())
-	file, fileOK := d.String(entry.FilenameStrindex())
-
-	facts.state = resolved
-	facts.file = entry.FilenameStrindex()
-	switch {
-	case !nameOK:
-		facts.problem = d.StringProblem(entry.NameStrindex())
-	case !systemNameOK:
-		facts.problem = d.StringProblem(entry.SystemNameStrindex())
-	case !fileOK:
-		facts.problem = d.StringProblem(entry.FilenameStrindex())
+func (d *Dictionary) resolveFunctions() {
+	d.functionFacts = d.functionFacts[:0]
+	for i := range d.functions.Len() {
+		d.functionFacts = append(d.functionFacts, d.resolveFunction(d.functions.At(i)))
 	}
-	if !fileOK || file == "" {
+}
+
+func (d *Dictionary) resolveFunction(entry pprofile.Function) function {
+	facts := function{id: nameless, file: entry.FilenameStrindex()}
+	name := d.text(entry.NameStrindex(), &facts.problem)
+	systemName := d.text(entry.SystemNameStrindex(), &facts.problem)
+	file := d.text(facts.file, &facts.problem)
+	if file == "" {
 		facts.file = NoString
 	}
 	if name == "" {
 		name = systemName
 	}
 	switch {
+	case name != "" && d.tellFilesApart:
+		facts.id = d.identify(Function{name, file})
 	case name != "":
-	case facts.problem.Reason != "":
+		facts.id = d.identify(Function{Name: name})
+	case facts.problem != 0:
 		// The name is lost rather than absent.
-		name = Unknown
-	default:
-		facts.id = nameless
-		return
+		facts.id = d.unknown[0]
 	}
-	function := Function{Name: name}
-	if d.tellFilesApart {
-		function.File = file
+	return facts
+}
+
+// text returns a string of the dictionary. One that isn't there is empty, and
+// a problem unless there is one already.
+func (d *Dictionary) text(index int32, problem *problemID) string {
+	text, ok := d.String(index)
+	if !ok {
+		*problem = d.either(*problem, d.StringProblem(index))
 	}
-	facts.id = d.identify(function)
+	return text
+}
+
+// either keeps the first of two problems.
+func (d *Dictionary) either(first problemID, second Problem) problemID {
+	if first != 0 || second.Reason == "" {
+		return first
+	}
+	d.problems = append(d.problems, second)
+	return problemID(len(d.problems) - 1)
 }
 
 // mapping returns what is known of a mapping. Index 0 is "unset".
 func (d *Dictionary) mapping(index int32) mapping {
 	if index > 0 && int(index) < len(d.mappingFacts) {
-		facts := &d.mappingFacts[index]
-		if facts.state == unresolved {
-			*facts = d.resolveMapping(d.mappings.At(int(index)).FilenameStrindex())
-		}
-		return *facts
+		return d.mappingFacts[index]
 	}
-	none := mapping{file: NoString, nameless: d.identify(Function{Name: Unknown}), state: resolved}
+	none := mapping{file: NoString, nameless: d.unknown[0]}
 	if index != 0 {
-		none.problem = Problem{MappingIndex, index, len(d.mappingFacts)}
+		none.problem = d.either(0, Problem{MappingIndex, index, len(d.mappingFacts)})
 	}
 	return none
 }
 
-// resolveMapping names the frames of a mapping after its file.
-func (d *Dictionary) resolveMapping(file int32) mapping {
-	name, ok := d.String(file)
-	switch {
-	case !ok:
-		return mapping{NoString, d.identify(Function{Name: Unknown}), d.StringProblem(file), resolved}
-	case name == "":
-		return mapping{NoString, d.identify(Function{Name: Unknown}), Problem{}, resolved}
-	default:
-		return mapping{file, d.identify(Function{Name: "[" + path.Base(name) + "]"}), Problem{}, resolved}
+// resolveMappings names the frames of each mapping after its file.
+func (d *Dictionary) resolveMappings() {
+	d.mappingFacts = d.mappingFacts[:0]
+	for i := range d.mappings.Len() {
+		facts := mapping{file: d.mappings.At(i).FilenameStrindex()}
+		if name := d.text(facts.file, &facts.problem); name != "" {
+			facts.nameless = d.identify(Function{Name: "[" + path.Base(name) + "]"})
+		} else {
+			facts.file, facts.nameless = NoString, d.unknown[0]
+		}
+		d.mappingFacts = append(d.mappingFacts, facts)
 	}
 }
 

@@ -57,12 +57,11 @@ func addStack(d pprofile.ProfilesDictionary, locations ...int32) int32 {
 }
 
 func names(d *Dictionary, stack int32) ([]string, Reason) {
-	functions, problem := d.StackFunctions(stack)
 	var all []string
-	for _, function := range functions {
+	for _, function := range d.StackFunctions(stack) {
 		all = append(all, d.Function(function).Name)
 	}
-	return all, problem.Reason
+	return all, d.StackProblem(stack).Reason
 }
 
 func TestStacksAreResolvedToDistinctFunctionsLeafFirst(t *testing.T) {
@@ -88,11 +87,9 @@ func TestStacksAreResolvedToDistinctFunctionsLeafFirst(t *testing.T) {
 			stack := addStack(data, test.locations...)
 			var d Dictionary
 			d.Reset(data, false)
-			for range 2 { // resolved, then remembered
-				got, problem := names(&d, stack)
-				assert.Equal(t, test.want, got)
-				assert.Equal(t, test.problem, problem)
-			}
+			got, problem := names(&d, stack)
+			assert.Equal(t, test.want, got)
+			assert.Equal(t, test.problem, problem)
 		})
 	}
 }
@@ -118,7 +115,7 @@ func TestFilesTellFunctionsApartOnRequest(t *testing.T) {
 	stack := addStack(data, 1, 7)
 	var d Dictionary
 	d.Reset(data, true)
-	functions, _ := d.StackFunctions(stack)
+	functions := d.StackFunctions(stack)
 	var got []Function
 	for _, function := range functions {
 		got = append(got, d.Function(function))
@@ -195,13 +192,9 @@ func TestReferencesThatLeadNowhereAreReported(t *testing.T) {
 			test.breakIt(data)
 			var d Dictionary
 			d.Reset(data, false)
-			functions, problem := d.StackFunctions(stack)
-			var got []string
-			for _, function := range functions {
-				got = append(got, d.Function(function).Name)
-			}
+			got, _ := names(&d, stack)
 			assert.Equal(t, test.want, got)
-			assert.Equal(t, test.problem, problem)
+			assert.Equal(t, test.problem, d.StackProblem(stack))
 		})
 	}
 }
@@ -255,9 +248,7 @@ func TestResetForgetsTheMessageBefore(t *testing.T) {
 	assert.Equal(t, []string{"other.leaf", "main.root"}, got)
 
 	d.Release()
-	functions, problem := d.StackFunctions(0)
-	assert.Equal(t, Unknown, d.Function(functions[0]).Name)
-	assert.Empty(t, problem)
+	assert.Equal(t, Unknown, d.Function(d.StackFunctions(0)[0]).Name)
 }
 
 func TestFunctionsKeepTheirIDsFromMessageToMessageWithinBounds(t *testing.T) {
@@ -265,7 +256,7 @@ func TestFunctionsKeepTheirIDsFromMessageToMessageWithinBounds(t *testing.T) {
 	ids := func(message pprofile.ProfilesDictionary) []FunctionID {
 		stack := addStack(message, 1)
 		d.Reset(message, false)
-		functions, _ := d.StackFunctions(stack)
+		functions := d.StackFunctions(stack)
 		return slices.Clone(functions)
 	}
 	first, generation := ids(dictionary()), d.Generation()
@@ -288,7 +279,7 @@ func TestFunctionsKeepTheirIDsFromMessageToMessageWithinBounds(t *testing.T) {
 	}
 	stack := addStack(many, locations...)
 	d.Reset(many, false)
-	functions, _ := d.StackFunctions(stack)
+	functions := d.StackFunctions(stack)
 	assert.Len(t, functions, maxRemembered)
 	assert.Equal(t, generation, d.Generation(), "what a message holds is known until its end")
 	ids(dictionary())
@@ -330,7 +321,7 @@ func FuzzIndices(f *testing.F) {
 		d.Reset(data, len(numbers)%2 == 0)
 		d.FirstMapping()
 		for stack := int32(-2); stack < 8; stack++ {
-			functions, _ := d.StackFunctions(stack)
+			functions := d.StackFunctions(stack)
 			require.NotEmpty(t, functions)
 			sorted := slices.Sorted(slices.Values(functions))
 			require.Len(t, slices.Compact(sorted), len(functions))

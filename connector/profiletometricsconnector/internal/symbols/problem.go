@@ -31,11 +31,3 @@ type Problem struct {
 func (p Problem) String() string {
 	return fmt.Sprintf("%s %d is outside of its table of %d entries", p.Reason, p.Index, p.Length)
 }
-
-// or returns the first of two problems.
-func (p Problem) or(other Problem) Problem {
-	if p.Reason != "" {
-		return p
-	}
-	return other
-}
