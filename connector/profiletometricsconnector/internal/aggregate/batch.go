@@ -37,6 +37,7 @@ type batch struct {
 	extraction extractionTable
 	outputs    outputTable
 	functions  functionTable
+	exemplars  exemplarTable
 	known      knownFunctions
 	generation int // of the function IDs
 
@@ -67,6 +68,7 @@ type chosen = verdict
 
 func newBatch(a *Aggregator) *batch {
 	b := &batch{Aggregator: a}
+	b.exemplars.limit = a.options.Exemplars
 	b.fillResource = b.resource.fill
 	b.fillGroup = b.writeGroup
 	return b
@@ -77,7 +79,7 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 	b.number = b.store.Batch()
 	b.report = Report{}
 	b.position = Position{}
-	b.symbols.Reset(dictionary, b.tellFilesApart)
+	b.symbols.Reset(dictionary, b.options.TellFilesApart)
 	b.attributes.reset(&b.symbols, b.selection)
 	b.extraction.reset(b.selection.Extractors, b.symbols.Strings(), b.symbols.Stacks())
 	b.slots.reset(b.symbols.Stacks())

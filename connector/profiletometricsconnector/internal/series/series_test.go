@@ -307,6 +307,28 @@ func TestANewerSnapshotReplacesAnOlder(t *testing.T) {
 		flush(s, after(30)), "and is marked once")
 }
 
+// The Prometheus exporter drops one series per metric and flush, the first
+// that is marked, and skips the points behind the mark.
+func TestEachSeriesThatVanishedIsMarkedInAMetricOfItsOwn(t *testing.T) {
+	s := newStore(func(settings *Settings) { settings.Flat = false })
+	hold(s, after(1), "p", 100, leaf("a", 1), leaf("b", 2), leaf("c", 4))
+	flush(s, after(10))
+	hold(s, after(11), "p", 200, leaf("c", 4))
+	collected := s.Collect(after(20))
+	collected.Done()
+
+	var points []int
+	for _, metric := range collected.Metrics.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+		if metric.Name() != "held.cumulative" {
+			continue
+		}
+		points = append(points, metric.Gauge().DataPoints().Len())
+		gone := metric.Gauge().DataPoints().At(0).Flags().NoRecordedValue()
+		assert.Equal(t, len(points) > 1, gone, "the live points come first")
+	}
+	assert.Equal(t, []int{1, 1, 1}, points)
+}
+
 func TestSnapshotsOfSeveralSourcesAddUp(t *testing.T) {
 	s := newStore(func(settings *Settings) { settings.Flat = false; settings.Expiration = time.Minute })
 	hold(s, after(1), "p1", 100, leaf("a", 10))
