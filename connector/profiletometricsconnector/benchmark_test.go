@@ -5,6 +5,7 @@ package profiletometricsconnector
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -29,13 +30,14 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 	for _, payload := range payloads(b) {
 		b.Run(payload.name, func(b *testing.B) {
 			encoded, samples := encode(b, payload.build())
-			connector := steadyConnector(b, decode(b, encoded))
+			defaults := steadyConnector(b, decode(b, encoded), nil)
+			selective := steadyConnector(b, decode(b, encoded), tenExpressions)
 
-			var decoding, walking, converting time.Duration
+			var decoding, walking, converting, selecting time.Duration
 			b.ReportAllocs()
 			b.ResetTimer()
+			b.StopTimer()
 			for range b.N {
-				b.StopTimer()
 				begun := time.Now()
 				decoded := decode(b, encoded)
 				decoding += time.Since(begun)
@@ -46,15 +48,21 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 				b.StartTimer()
 
 				begun = time.Now()
-				require.NoError(b, connector.ConsumeProfiles(context.Background(), decoded))
+				require.NoError(b, defaults.ConsumeProfiles(context.Background(), decoded))
 				converting += time.Since(begun)
+				b.StopTimer()
+
+				decoded = decode(b, encoded)
+				begun = time.Now()
+				require.NoError(b, selective.ConsumeProfiles(context.Background(), decoded))
+				selecting += time.Since(begun)
 			}
-			b.StopTimer()
 			n := float64(b.N) * float64(samples)
 			b.ReportMetric(float64(decoding)/n, "decode-ns/sample")
 			b.ReportMetric(float64(converting)/n, "convert-ns/sample")
 			b.ReportMetric(float64(walking)/float64(decoding), "walk/decode")
 			b.ReportMetric(float64(converting)/float64(decoding), "convert/decode")
+			b.ReportMetric(float64(selecting)/float64(decoding), "select/decode")
 		})
 	}
 }
@@ -106,11 +114,26 @@ func decode(b *testing.B, encoded []byte) pprofile.Profiles {
 	return decoded
 }
 
+// tenExpressions extracts ten attributes, most of which nothing matches.
+func tenExpressions(config *Config) {
+	for i := range 10 {
+		config.Attributes = append(config.Attributes, AttributeConfig{
+			Key:   fmt.Sprint("attribute", i),
+			Value: fmt.Sprintf(`handlers\.\(\*API%d?\)\.Function(\d)5%d`, i, i),
+			Type:  attributeRegex,
+		})
+	}
+}
+
 // steadyConnector has seen the batch before, so that no series is new.
-func steadyConnector(b *testing.B, profiles pprofile.Profiles) *profilesToMetrics {
+func steadyConnector(b *testing.B, profiles pprofile.Profiles, change func(*Config)) *profilesToMetrics {
 	b.Helper()
 	config := createDefaultConfig().(*Config)
 	config.MetricsFlushInterval, config.MetricsExpiration = time.Hour, 0
+	config.AggregationCardinalityLimit, config.Metrics.Function.Limit = 0, 0
+	if change != nil {
+		change(config)
+	}
 	c, err := newProfilesToMetrics(connectortest.NewNopSettings(metadata.Type), config, consumertest.NewNop())
 	require.NoError(b, err)
 	require.NoError(b, c.Start(b.Context(), componenttest.NewNopHost()))

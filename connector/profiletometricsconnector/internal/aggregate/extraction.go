@@ -12,12 +12,15 @@ import (
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 )
 
-// extractionTable remembers what the extractors found: per string, so that a
-// pattern meets each string of the dictionary once; per stack, where nothing
-// else matters; and as tuples, which tell output groups apart by one number.
+// extractionTable remembers what the extractors found: per text, so that a
+// pattern meets each function, file and mapping once, and not again in later
+// messages; per stack of a message, where nothing else matters; and as tuples,
+// which tell output groups apart by one number.
 type extractionTable struct {
 	searches []search // by extractor
 
+	texts    map[string]int32 // of files and mappings
+	textIDs  []int32          // by index of the string table: text ID + 1
 	values   []string
 	valueIDs map[string]int32
 
@@ -37,38 +40,41 @@ const absent int32 = -1
 // search is what one extractor found so far.
 type search struct {
 	byFunction []int32 // by function ID: value ID + 2, missed, or 0 for not looked
-	byString   []int32 // the same by index of the string table
+	byText     []int32 // the same by text ID
 }
 
 const missed int32 = 1
 
-func (t *extractionTable) reset(extractors []*selection.Extractor, stringCount, stacks int) {
+// maxRemembered is how many texts, values and tuples are remembered from
+// message to message.
+const maxRemembered = 1 << 16
+
+// reset turns to another message. Function IDs are those of the message before
+// unless they have lost their meaning.
+func (t *extractionTable) reset(extractors []*selection.Extractor, stringCount, stacks int, functionsChanged bool) {
 	if len(extractors) == 0 {
 		return
 	}
-	t.searches = t.searches[:min(len(extractors), cap(t.searches))]
-	for len(t.searches) < len(extractors) {
-		t.searches = append(t.searches, search{})
+	if functionsChanged || max(len(t.texts), len(t.values), len(t.tuples)) > maxRemembered {
+		t.forget(extractors)
 	}
-	t.onlyStacks = true
-	for i, extractor := range extractors {
-		t.searches[i].byFunction = t.searches[i].byFunction[:0]
-		t.searches[i].byString = emptied(t.searches[i].byString, stringCount)
-		t.onlyStacks = t.onlyStacks && !extractor.LooksIn(selection.InAttribute)
-	}
+	t.textIDs = emptied(t.textIDs, stringCount)
 	t.byStack = emptied(t.byStack, stacks+1)
-	if t.valueIDs == nil {
-		t.valueIDs, t.tupleIDs = make(map[string]int32), make(map[string]int32)
-	}
 }
 
-func (t *extractionTable) release() {
-	clear(t.valueIDs)
-	clear(t.tupleIDs)
-	clear(t.values)
-	t.values = t.values[:0]
-	clear(t.tuples)
-	t.tuples = t.tuples[:0]
+func (t *extractionTable) forget(extractors []*selection.Extractor) {
+	*t = extractionTable{
+		searches:   make([]search, len(extractors)),
+		texts:      make(map[string]int32),
+		valueIDs:   make(map[string]int32),
+		tupleIDs:   make(map[string]int32),
+		textIDs:    t.textIDs,
+		byStack:    t.byStack,
+		onlyStacks: true,
+	}
+	for _, extractor := range extractors {
+		t.onlyStacks = t.onlyStacks && !extractor.LooksIn(selection.InAttribute)
+	}
 }
 
 // value interns an extracted value.
@@ -157,14 +163,11 @@ func (b *batch) extractFromStack(i int, extractor *selection.Extractor, place se
 }
 
 func (b *batch) searchFunction(i int, extractor *selection.Extractor, function symbols.FunctionID) int32 {
-	memo := &b.extraction.searches[i].byFunction
-	for len(*memo) <= int(function) {
-		*memo = append(*memo, 0)
+	memo := at(&b.extraction.searches[i].byFunction, int(function))
+	if *memo == 0 {
+		*memo = b.search(extractor, b.symbols.Function(function).Name)
 	}
-	if (*memo)[function] == 0 {
-		(*memo)[function] = b.search(extractor, b.symbols.Function(function).Name)
-	}
-	return (*memo)[function] - 2
+	return *memo - 2
 }
 
 func (b *batch) searchString(i int, extractor *selection.Extractor, index int32) int32 {
@@ -172,11 +175,33 @@ func (b *batch) searchString(i int, extractor *selection.Extractor, index int32)
 	if !ok {
 		return absent
 	}
-	memo := b.extraction.searches[i].byString
-	if memo[index] == 0 {
-		memo[index] = b.search(extractor, text)
+	memo := at(&b.extraction.searches[i].byText, int(b.extraction.text(index, text)))
+	if *memo == 0 {
+		*memo = b.search(extractor, text)
 	}
-	return memo[index] - 2
+	return *memo - 2
+}
+
+// text numbers a string of the dictionary.
+func (t *extractionTable) text(index int32, text string) int32 {
+	if known := t.textIDs[index]; known != 0 {
+		return known - 1
+	}
+	id, ok := t.texts[text]
+	if !ok {
+		id = int32(len(t.texts))
+		t.texts[text] = id
+	}
+	t.textIDs[index] = id + 1
+	return id
+}
+
+// at returns an element of a table that grows with its largest index.
+func at[T any](table *[]T, index int) *T {
+	if missing := index + 1 - len(*table); missing > 0 {
+		*table = append(*table, make([]T, missing)...)
+	}
+	return &(*table)[index]
 }
 
 // search returns what a memo holds of a text.
