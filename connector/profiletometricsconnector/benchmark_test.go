@@ -114,12 +114,16 @@ func decode(b *testing.B, encoded []byte) pprofile.Profiles {
 	return decoded
 }
 
-// tenExpressions extracts ten attributes, most of which nothing matches.
+// tenExpressions extracts ten attributes, nine of which nothing matches.
 func tenExpressions(config *Config) {
 	for i := range 10 {
+		value := fmt.Sprintf(`handlers\.\(\*Admin%d\)\.(\w+)`, i)
+		if i == 0 {
+			value = `^github\.com/(\w+)/`
+		}
 		config.Attributes = append(config.Attributes, AttributeConfig{
 			Key:   fmt.Sprint("attribute", i),
-			Value: fmt.Sprintf(`handlers\.\(\*API%d?\)\.Function(\d)5%d`, i, i),
+			Value: value,
 			Type:  attributeRegex,
 		})
 	}

@@ -95,7 +95,7 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 		b.known.ids = nil
 		b.chosen, b.matched = nil, nil
 	}
-	b.extraction.reset(b.selection.Extractors, b.symbols.Strings(), b.symbols.Stacks(), functionsChanged)
+	b.extraction.reset(b.selection.Extractors, &b.symbols, functionsChanged)
 	b.slots.reset(b.symbols.Stacks())
 	if b.selection.Pattern != nil {
 		b.stackPasses = emptied(b.stackPasses, b.symbols.Stacks())

@@ -24,6 +24,8 @@ type extractionTable struct {
 	values   []string
 	valueIDs map[string]int32
 
+	ofLocation []matches // by location of the message
+
 	tuples   [][]int32 // value IDs by extractor, or absent
 	tupleIDs map[string]int32
 	byStack  []int32 // tuple number + 1
@@ -51,15 +53,16 @@ const maxRemembered = 1 << 16
 
 // reset turns to another message. Function IDs are those of the message before
 // unless they have lost their meaning.
-func (t *extractionTable) reset(extractors []*selection.Extractor, stringCount, stacks int, functionsChanged bool) {
+func (t *extractionTable) reset(extractors []*selection.Extractor, dictionary *symbols.Dictionary, functionsChanged bool) {
 	if len(extractors) == 0 {
 		return
 	}
 	if functionsChanged || max(len(t.texts), len(t.values), len(t.tuples)) > maxRemembered {
 		t.forget(extractors)
 	}
-	t.textIDs = emptied(t.textIDs, stringCount)
-	t.byStack = emptied(t.byStack, stacks+1)
+	t.textIDs = emptied(t.textIDs, dictionary.Strings())
+	t.ofLocation = emptied(t.ofLocation, dictionary.Locations())
+	t.byStack = emptied(t.byStack, dictionary.Stacks()+1)
 }
 
 func (t *extractionTable) forget(extractors []*selection.Extractor) {
@@ -69,6 +72,7 @@ func (t *extractionTable) forget(extractors []*selection.Extractor) {
 		valueIDs:   make(map[string]int32),
 		tupleIDs:   make(map[string]int32),
 		textIDs:    t.textIDs,
+		ofLocation: t.ofLocation,
 		byStack:    t.byStack,
 		onlyStacks: true,
 	}
@@ -115,24 +119,28 @@ func (b *batch) extract(s *slot) int32 {
 		return *known - 1
 	}
 	t.tuple = t.tuple[:0]
+	inStack := b.matchesOfStack(s.stack)
 	for i, extractor := range b.selection.Extractors {
-		t.tuple = append(t.tuple, b.extractOne(i, extractor, s))
+		t.tuple = append(t.tuple, b.extractOne(i, extractor, s, inStack))
 	}
 	number := t.intern()
 	*known = number + 1
 	return number
 }
 
-func (b *batch) extractOne(i int, extractor *selection.Extractor, s *slot) int32 {
+func (b *batch) extractOne(i int, extractor *selection.Extractor, s *slot, inStack matches) int32 {
 	if literal, ok := extractor.Literal(); ok {
 		return b.extraction.value(literal)
 	}
 	for _, place := range extractor.From {
 		var value int32
-		if place == selection.InAttribute {
+		switch {
+		case place == selection.InAttribute:
 			value = b.extractFromAttributes(extractor, &b.groups.groups[s.group])
-		} else {
+		case inStack.mayMatch(i):
 			value = b.extractFromStack(i, extractor, place, s.stack)
+		default:
+			value = absent
 		}
 		if value != absent {
 			return value
@@ -147,19 +155,71 @@ func (b *batch) extractOne(i int, extractor *selection.Extractor, s *slot) int32
 // extractFromStack looks at one place of every frame, from the leaf to the
 // root: the frame nearest to the leaf wins.
 func (b *batch) extractFromStack(i int, extractor *selection.Extractor, place selection.Place, stack int32) int32 {
-	value := absent
-	b.symbols.Frames(stack, func(frame symbols.Frame) bool {
-		switch place {
-		case selection.InFunction:
-			value = b.searchFunction(i, extractor, frame.Function)
-		case selection.InFile:
-			value = b.searchString(i, extractor, frame.File)
-		default:
-			value = b.searchString(i, extractor, frame.Mapping)
+	for _, location := range b.symbols.StackLocations(stack).All() {
+		for _, frame := range b.symbols.LocationFrames(location) {
+			if value := b.extractFromFrame(i, extractor, place, frame); value != absent {
+				return value
+			}
 		}
-		return value == absent
-	})
-	return value
+	}
+	return absent
+}
+
+func (b *batch) extractFromFrame(i int, extractor *selection.Extractor, place selection.Place, frame symbols.Frame) int32 {
+	switch place {
+	case selection.InFunction:
+		return b.searchFunction(i, extractor, frame.Function)
+	case selection.InFile:
+		return b.searchString(i, extractor, frame.File)
+	default:
+		return b.searchString(i, extractor, frame.Mapping)
+	}
+}
+
+// matches tells which extractors match anywhere, a bit for each of the first
+// 64: most patterns match in few stacks, and need not be looked for in others.
+type matches struct {
+	known bool
+	bits  uint64
+}
+
+const bitsOfMatches = 64
+
+// mayMatch says whether an extractor may match in a stack with these matches.
+func (m matches) mayMatch(i int) bool { return i >= bitsOfMatches || m.bits&(1<<i) != 0 }
+
+// matchesOfStack joins the matches of a stack's locations.
+func (b *batch) matchesOfStack(stack int32) matches {
+	joined := matches{known: true}
+	locations := b.symbols.StackLocations(stack)
+	for i := range locations.Len() {
+		location := locations.At(i)
+		if location < 0 || int(location) >= len(b.extraction.ofLocation) {
+			joined.bits |= b.matchesOfFrames(location).bits
+			continue
+		}
+		known := &b.extraction.ofLocation[location]
+		if !known.known {
+			*known = b.matchesOfFrames(location)
+		}
+		joined.bits |= known.bits
+	}
+	return joined
+}
+
+// matchesOfFrames finds out which extractors match in any place of a location.
+func (b *batch) matchesOfFrames(location int32) matches {
+	joined := matches{known: true}
+	for _, frame := range b.symbols.LocationFrames(location) {
+		for i, extractor := range b.selection.Extractors[:min(len(b.selection.Extractors), bitsOfMatches)] {
+			for _, place := range extractor.From {
+				if place != selection.InAttribute && b.extractFromFrame(i, extractor, place, frame) != absent {
+					joined.bits |= 1 << i
+				}
+			}
+		}
+	}
+	return joined
 }
 
 func (b *batch) searchFunction(i int, extractor *selection.Extractor, function symbols.FunctionID) int32 {
