@@ -99,9 +99,9 @@ func (b *batch) commit(profile pprofile.Profile, target measure.Target) {
 	}
 }
 
-// waitingOutput is an output of which functions wait for Update.Admit, and
-// where their weights are.
-type waitingOutput struct {
+// countedOutput is an output and where the weights of its functions are. They
+// are kept while functions wait for Update.Admit.
+type countedOutput struct {
 	output      output
 	first, last int // of batch.weights
 }
@@ -112,15 +112,18 @@ func (b *batch) addOutputs(update *series.Update, target measure.Target) {
 		first := len(b.weights)
 		total := b.fold(out)
 		b.weigh(update, target.Factor)
-		added := update.Add(b.group(out), measure.Multiply(total, target.Factor), b.weights[first:])
+		name := b.group(out)
+		added := update.Add(name, measure.Multiply(total, target.Factor), b.weights[first:])
 		b.functions.clear()
+		counted := countedOutput{out, first, len(b.weights)}
 		if added.Waiting {
-			b.waiting = append(b.waiting, waitingOutput{out, first, len(b.weights)})
+			b.waiting = append(b.waiting, counted)
 			continue
 		}
 		if added.Overflowed {
-			b.addOverflow(update, target, waitingOutput{out, first, len(b.weights)})
+			b.addOverflow(update, target, counted)
 		}
+		b.addExemplars(update, name, out, target.Factor)
 		b.weights, b.weightIDs = b.weights[:first], b.weightIDs[:first]
 	}
 	if len(b.waiting) == 0 {
@@ -128,9 +131,11 @@ func (b *batch) addOutputs(update *series.Update, target measure.Target) {
 	}
 	update.Admit()
 	for _, waiting := range b.waiting {
-		if update.AddWaiting(b.group(waiting.output), b.weights[waiting.first:waiting.last]) {
+		name := b.group(waiting.output)
+		if update.AddWaiting(name, b.weights[waiting.first:waiting.last]) {
 			b.addOverflow(update, target, waiting)
 		}
+		b.addExemplars(update, name, waiting.output, target.Factor)
 	}
 }
 
@@ -141,7 +146,7 @@ func (b *batch) group(out output) series.Group {
 	return series.Group{Key: b.key, Fill: b.fillGroup}
 }
 
-func (b *batch) addOverflow(update *series.Update, target measure.Target, of waitingOutput) {
+func (b *batch) addOverflow(update *series.Update, target measure.Target, of countedOutput) {
 	update.AddOverflow(measure.Multiply(b.overflowed(of), target.Factor))
 }
 
@@ -219,7 +224,7 @@ func (b *batch) weigh(update *series.Update, factor int64) {
 
 // overflowed is the weight of an output's samples of which at least one
 // function found no cumulative series.
-func (b *batch) overflowed(of waitingOutput) int64 {
+func (b *batch) overflowed(of countedOutput) int64 {
 	for i := of.first; i < of.last; i++ {
 		b.functions.weights[b.weightIDs[i]].overflowed = b.weights[i].CumulativeOverflowed
 	}

@@ -288,6 +288,6 @@ func (u *Update) AddWaiting(name Group, functions []FunctionWeight) bool {
 		}
 		overflowed = overflowed || weight.CumulativeOverflowed
 	}
-	u.keep(g)
+	u.keepGroup(g)
 	return overflowed
 }

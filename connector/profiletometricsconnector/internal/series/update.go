@@ -162,7 +162,7 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
 		added.Waiting = added.Waiting || function.waiting
 	}
-	u.keep(g)
+	u.keepGroup(g)
 	return added
 }
 
@@ -206,8 +206,8 @@ func (u *Update) overflowGroup(weight int64, functions []FunctionWeight) Added {
 	return added
 }
 
-// keep keeps a new group if it has series.
-func (u *Update) keep(g *group) {
+// keepGroup keeps a new group if it has series.
+func (u *Update) keepGroup(g *group) {
 	if g.inUse() && u.stream.groups[g.key] == nil {
 		u.stream.insert(g)
 	}

@@ -56,6 +56,7 @@ type Dictionary struct {
 	strings    pcommon.StringSlice
 	attributes pprofile.KeyValueAndUnitSlice
 	stacks     pprofile.StackSlice
+	links      pprofile.LinkSlice
 
 	// The functions discovered so far, in this message and those before.
 	generation int
@@ -131,6 +132,7 @@ func (d *Dictionary) Reset(dictionary pprofile.ProfilesDictionary, tellFilesApar
 	d.strings = dictionary.StringTable()
 	d.attributes = dictionary.AttributeTable()
 	d.stacks = dictionary.StackTable()
+	d.links = dictionary.LinkTable()
 
 	if len(d.named) > maxRemembered || d.byName == nil {
 		d.forget()
@@ -169,6 +171,7 @@ func (d *Dictionary) Release() {
 	d.strings = empty.StringTable()
 	d.attributes = empty.AttributeTable()
 	d.stacks = empty.StackTable()
+	d.links = empty.LinkTable()
 }
 
 // Stacks is the number of entries in the stack table: valid stack indices are
@@ -273,25 +276,24 @@ func (d *Dictionary) pushOnce(function FunctionID) {
 	}
 }
 
-// Frames calls yield with every frame of a stack, from the leaf to the root,
-// until it returns false. A stack that isn't there has no frames.
-func (d *Dictionary) Frames(index int32, yield func(Frame) bool) {
+// StackLocations returns the location indices of a stack, the leaf's first, as
+// they are in the message: LocationFrames takes any. A stack that isn't there
+// has none.
+func (d *Dictionary) StackLocations(index int32) pcommon.Int32Slice {
 	if index <= 0 || int(index) >= len(d.stackFacts) {
-		return
+		return noLocations
 	}
-	indices := d.stacks.At(int(index)).LocationIndices()
-	for i := range indices.Len() {
-		for _, frame := range d.locationFrames(indices.At(i)) {
-			if !yield(frame) {
-				return
-			}
-		}
-	}
+	return d.stacks.At(int(index)).LocationIndices()
 }
 
-// locationFrames returns the frames of a location, innermost first; never
+var noLocations = pcommon.NewInt32Slice()
+
+// Locations is the number of entries in the location table.
+func (d *Dictionary) Locations() int { return len(d.locationFacts) }
+
+// LocationFrames returns the frames of a location, innermost first; never
 // none.
-func (d *Dictionary) locationFrames(index int32) []Frame {
+func (d *Dictionary) LocationFrames(index int32) []Frame {
 	if index < 0 || int(index) >= len(d.locationFacts) {
 		return []Frame{{d.unknown[0], NoString, NoString}}
 	}
@@ -434,6 +436,19 @@ func (d *Dictionary) resolveMappings() {
 		}
 		d.mappingFacts = append(d.mappingFacts, facts)
 	}
+}
+
+// Link returns the trace and the span of a link. Index 0 is "unset"; a link
+// without a trace id links to nothing, which is no problem.
+func (d *Dictionary) Link(index int32) (pcommon.TraceID, pcommon.SpanID, Problem) {
+	if index == 0 {
+		return pcommon.TraceID{}, pcommon.SpanID{}, Problem{}
+	}
+	if index < 0 || int(index) >= d.links.Len() {
+		return pcommon.TraceID{}, pcommon.SpanID{}, Problem{LinkIndex, index, d.links.Len()}
+	}
+	link := d.links.At(int(index))
+	return link.TraceID(), link.SpanID(), Problem{}
 }
 
 // FirstMapping is the file name of the first mapping that has one: the main
