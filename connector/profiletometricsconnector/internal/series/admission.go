@@ -100,7 +100,7 @@ func (s *stream) fade(now time.Time) {
 // Otherwise it was refused.
 func (u *Update) wait(weight *FunctionWeight) bool {
 	own := u.ownWeight(weight)
-	if !u.hasProspects(weight.Function, own) {
+	if !u.hasProspects(weight, own) {
 		u.refuse(weight.Function, own)
 		return false
 	}
@@ -125,8 +125,8 @@ func (u *Update) wait(weight *FunctionWeight) bool {
 }
 
 // hasProspects is false if the function can't get a place now.
-func (u *Update) hasProspects(function FunctionID, weight float64) bool {
-	if u.isFull() {
+func (u *Update) hasProspects(weight *FunctionWeight, own float64) bool {
+	if u.store.free() < int64(u.seriesFor(weight)) {
 		u.store.shortOf(u.now)
 		return false
 	}
@@ -140,7 +140,7 @@ func (u *Update) hasProspects(function FunctionID, weight float64) bool {
 	case !u.stream.isOutnumbered() || taken < limit-limit/reserved:
 		return true
 	default:
-		return u.isHeavy(function, weight)
+		return u.isHeavy(weight.Function, own)
 	}
 }
 

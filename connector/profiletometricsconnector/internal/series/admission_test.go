@@ -6,6 +6,7 @@ package series
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -203,6 +204,23 @@ func TestAllResourcesTogetherKeepCountOfAFew(t *testing.T) {
 	flush(s, after(100))
 	assert.Zero(t, s.candidates.Load())
 	assert.Empty(t, s.resources)
+}
+
+func TestPlacesThatNoSeriesTakesAreGivenBack(t *testing.T) {
+	// Two groups of a profile may turn out to be the same.
+	s := newStore(func(settings *Settings) { settings.SeriesLimit = 10 })
+	u := s.Update(service("api"), after(1))
+	u.Counter(counter)
+	first := []FunctionWeight{{Function: u.Identify(Function{Name: "a"}), Flat: 1, Cumulative: 1}}
+	second := slices.Clone(first)
+	require.True(t, u.Add(threads("main"), 1, first).Waiting)
+	require.True(t, u.Add(threads("main"), 1, second).Waiting)
+	u.Admit()
+	assert.False(t, u.AddWaiting(threads("main"), first))
+	assert.False(t, u.AddWaiting(threads("main"), second))
+	u.End()
+	assert.EqualValues(t, 3, s.Live())
+	assert.Equal(t, told{"work": int64(2), "work.flat{a}": int64(2), "work.cumulative{a}": int64(2)}, flush(s, after(10)))
 }
 
 func TestOverflowingAllocatesNothing(t *testing.T) {
