@@ -37,6 +37,7 @@ type batch struct {
 	extraction extractionTable
 	outputs    outputTable
 	functions  functionTable
+	rules      ruleTable
 	known      knownFunctions
 	generation int // of the function IDs
 
@@ -52,6 +53,7 @@ type batch struct {
 	// read what is current from the batch.
 	fillResource func(pcommon.Resource)
 	fillGroup    func(pcommon.Map)
+	fillRule     func(pcommon.Map)
 	current      output
 }
 
@@ -69,6 +71,7 @@ func newBatch(a *Aggregator) *batch {
 	b := &batch{Aggregator: a}
 	b.fillResource = b.resource.fill
 	b.fillGroup = b.writeGroup
+	b.fillRule = b.writeRuleGroup
 	return b
 }
 
@@ -78,7 +81,8 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 	b.report = Report{}
 	b.position = Position{}
 	b.symbols.Reset(dictionary, b.tellFilesApart)
-	b.attributes.reset(&b.symbols, b.selection)
+	b.rules.reset(b.selection.Rules)
+	b.attributes.reset(&b.symbols, b.selection, &b.rules)
 	b.extraction.reset(b.selection.Extractors, b.symbols.Strings(), b.symbols.Stacks())
 	b.slots.reset(b.symbols.Stacks())
 	if generation := b.symbols.Generation(); b.generation != generation {
@@ -100,6 +104,7 @@ func (b *batch) end() {
 	b.choice = selection.Choice{}
 	b.groups.release()
 	b.extraction.release()
+	b.rules.release()
 }
 
 // emptied returns a zeroed slice of length n that reuses memory.
