@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/selection"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
@@ -16,11 +17,10 @@ import (
 
 // definition is the compiled configuration: what runs.
 type definition struct {
-	measures  *measure.Table
-	selection *selection.Selection
-	series    series.Settings
-	// tellFilesApart is set where the file of a function is a dimension.
-	tellFilesApart bool
+	measures    *measure.Table
+	selection   *selection.Selection
+	aggregation aggregate.Options
+	series      series.Settings
 }
 
 // compiler compiles a configuration and gathers all its errors.
@@ -32,9 +32,12 @@ type compiler struct {
 func (c *Config) compile() (*definition, error) {
 	compiler := &compiler{config: c}
 	compiled := &definition{
-		measures:       compiler.measures(),
-		selection:      compiler.selection(),
-		tellFilesApart: slices.Contains(c.Dimensions, series.FileAttribute),
+		measures:  compiler.measures(),
+		selection: compiler.selection(),
+		aggregation: aggregate.Options{
+			TellFilesApart: slices.Contains(c.Dimensions, series.FileAttribute),
+			Exemplars:      compiler.exemplars(),
+		},
 	}
 	compiled.selection.Rules = compiler.exportRules(compiled.measures)
 	compiled.series = compiler.series(compiled)
@@ -179,13 +182,26 @@ func (c *compiler) series(compiled *definition) series.Settings {
 		Streams:       compiled.measures.Streams(),
 		Flat:          function.Enabled && function.Flat,
 		Cumulative:    function.Enabled && function.Cumulative,
-		FileAttribute: compiled.tellFilesApart,
+		FileAttribute: compiled.aggregation.TellFilesApart,
 		Delta:         temporality == temporalityDelta,
 		Expiration:    config.MetricsExpiration,
 		FunctionLimit: function.Limit,
 		SeriesLimit:   config.AggregationCardinalityLimit,
 		MarkVanished:  config.MetricsFlushInterval > 0,
+		Exemplars:     compiled.aggregation.Exemplars,
 	}
+}
+
+// exemplars is how many exemplars a point has at most.
+func (c *compiler) exemplars() int {
+	config := c.config.Exemplars
+	if !config.Enabled {
+		return 0
+	}
+	if config.MaxPerDataPoint < 1 || config.MaxPerDataPoint > maxExemplars {
+		c.fail("exemplars.max_per_data_point", "is %d; use a number from 1 to %d, or set exemplars.enabled to false", config.MaxPerDataPoint, maxExemplars)
+	}
+	return config.MaxPerDataPoint
 }
 
 func (c *compiler) checkTimes(temporality string) {

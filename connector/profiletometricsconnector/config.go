@@ -42,6 +42,8 @@ type Config struct {
 
 	ResourceAttributes ResourceAttributesConfig `mapstructure:"resource_attributes"`
 
+	Exemplars ExemplarsConfig `mapstructure:"exemplars"`
+
 	// prevent unkeyed literal initialization
 	_ struct{}
 }
@@ -168,6 +170,20 @@ type ResourceAttributesConfig struct {
 	_ struct{}
 }
 
+// ExemplarsConfig configures the links from points to traces.
+type ExemplarsConfig struct {
+	Enabled bool `mapstructure:"enabled"`
+	// MaxPerDataPoint is how many exemplars a point has at most.
+	MaxPerDataPoint int `mapstructure:"max_per_data_point"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
+// maxExemplars bounds what a point may carry: exemplars are examples, and each
+// costs as much as a point.
+const maxExemplars = 100
+
 const (
 	temporalityCumulative = "cumulative"
 	temporalityDelta      = "delta"
@@ -193,6 +209,7 @@ func createDefaultConfig() component.Config {
 		MetricsFlushInterval:        15 * time.Second,
 		MetricsExpiration:           5 * time.Minute,
 		AggregationCardinalityLimit: 20000,
+		Exemplars:                   ExemplarsConfig{Enabled: true, MaxPerDataPoint: 1},
 	}
 }
 

@@ -52,7 +52,7 @@ func newProfilesToMetrics(settings connector.Settings, config *Config, next cons
 	return &profilesToMetrics{
 		interval:   config.MetricsFlushInterval,
 		store:      store,
-		aggregator: aggregate.New(compiled.measures, compiled.selection, store, compiled.tellFilesApart),
+		aggregator: aggregate.New(compiled.measures, compiled.selection, store, compiled.aggregation),
 		next:       next,
 		logger:     settings.Logger,
 		telemetry:  telemetry,

@@ -145,6 +145,7 @@ func compareMetrics(t *testing.T, flush int, want, got pmetric.Metrics) {
 	t.Helper()
 	clearDescriptions(want)
 	clearDescriptions(got)
+	joinMetrics(got)
 	err := pmetrictest.CompareMetrics(want, got,
 		pmetrictest.IgnoreResourceMetricsOrder(),
 		pmetrictest.IgnoreMetricsOrder(),
@@ -161,6 +162,28 @@ func clearDescriptions(metrics pmetric.Metrics) {
 			for _, metric := range scope.Metrics().All() {
 				metric.SetDescription("")
 			}
+		}
+	}
+}
+
+// joinMetrics puts the points of metrics of one name together: series that
+// vanished are marked in metrics of their own, which outputs need not repeat.
+func joinMetrics(metrics pmetric.Metrics) {
+	for _, resource := range metrics.ResourceMetrics().All() {
+		for _, scope := range resource.ScopeMetrics().All() {
+			gauges := map[string]pmetric.NumberDataPointSlice{}
+			scope.Metrics().RemoveIf(func(metric pmetric.Metric) bool {
+				if metric.Type() != pmetric.MetricTypeGauge {
+					return false
+				}
+				points, known := gauges[metric.Name()]
+				if !known {
+					gauges[metric.Name()] = metric.Gauge().DataPoints()
+					return false
+				}
+				metric.Gauge().DataPoints().MoveAndAppendTo(points)
+				return true
+			})
 		}
 	}
 }

@@ -270,7 +270,7 @@ resource_attributes: {exclude: [process.pid]}
 export_rules:
   rule_cpu_seconds_total: {expr: '{thread_name=~".*"}', node: '(^|;)main', group_by: [thread.name, p, absent]}
   rule_alloc_bytes_total: {expr: 'api.alloc_space', node: total}
-  rule_live_bytes: {expr: '{env!~"x"}', node: ';', group_by: [env]}
+  rule_live_bytes: {expr: 'api.inuse_space{env!~"x"}', node: ';', group_by: [env]}
   rule_objects: {expr: 'api.inuse_objects{process.executable.name!="y"}', group_by: [process_executable_name]}
 `
 

@@ -48,6 +48,7 @@ func startPrometheus(t *testing.T, c *collector) *prometheus {
 		"--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+p.address,
 		"--log.level=warn",
+		"--enable-feature=exemplar-storage",
 	)
 	p.awaitServing(t, "http://"+p.address+"/-/ready")
 	return p

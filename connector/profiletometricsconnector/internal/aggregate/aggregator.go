@@ -20,10 +20,10 @@ import (
 
 // Aggregator converts batches. It is safe for concurrent use.
 type Aggregator struct {
-	measures       *measure.Table
-	selection      *selection.Selection
-	store          *series.Store
-	tellFilesApart bool
+	measures  *measure.Table
+	selection *selection.Selection
+	store     *series.Store
+	options   Options
 
 	// idle holds as many batches as there can be at work at a time. A sync.Pool
 	// would drop them at every collection of garbage, and with them the
@@ -31,15 +31,23 @@ type Aggregator struct {
 	idle chan *batch
 }
 
-// New returns an aggregator that adds to store. With tellFilesApart, functions
-// of one name in different files have series of their own.
-func New(measures *measure.Table, selected *selection.Selection, store *series.Store, tellFilesApart bool) *Aggregator {
+// Options say how samples are aggregated.
+type Options struct {
+	// TellFilesApart gives functions of one name in different files series of
+	// their own.
+	TellFilesApart bool
+	// Exemplars is how many exemplars are kept for a point; 0 for none.
+	Exemplars int
+}
+
+// New returns an aggregator that adds to store.
+func New(measures *measure.Table, selected *selection.Selection, store *series.Store, options Options) *Aggregator {
 	return &Aggregator{
-		measures:       measures,
-		selection:      selected,
-		store:          store,
-		tellFilesApart: tellFilesApart,
-		idle:           make(chan *batch, runtime.GOMAXPROCS(0)),
+		measures:  measures,
+		selection: selected,
+		store:     store,
+		options:   options,
+		idle:      make(chan *batch, runtime.GOMAXPROCS(0)),
 	}
 }
 

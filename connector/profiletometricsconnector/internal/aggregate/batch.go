@@ -38,6 +38,7 @@ type batch struct {
 	outputs    outputTable
 	functions  functionTable
 	rules      ruleTable
+	exemplars  exemplarTable
 	known      knownFunctions
 	generation int // of the function IDs
 
@@ -69,6 +70,7 @@ type chosen = verdict
 
 func newBatch(a *Aggregator) *batch {
 	b := &batch{Aggregator: a}
+	b.exemplars.limit = a.options.Exemplars
 	b.fillResource = b.resource.fill
 	b.fillGroup = b.writeGroup
 	b.fillRule = b.writeRuleGroup
@@ -80,7 +82,7 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 	b.number = b.store.Batch()
 	b.report = Report{}
 	b.position = Position{}
-	b.symbols.Reset(dictionary, b.tellFilesApart)
+	b.symbols.Reset(dictionary, b.options.TellFilesApart)
 	b.rules.reset(b.selection.Rules)
 	b.attributes.reset(&b.symbols, b.selection, &b.rules)
 	b.extraction.reset(b.selection.Extractors, b.symbols.Strings(), b.symbols.Stacks())

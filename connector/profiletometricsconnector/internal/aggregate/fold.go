@@ -109,6 +109,7 @@ func (b *batch) addOutputs(update *series.Update, target measure.Target) {
 		if update.Add(name, measure.Multiply(total, target.Factor), b.weights) {
 			update.AddOverflow(measure.Multiply(b.overflowed(out), target.Factor))
 		}
+		b.addExemplars(update, name, out, target.Factor)
 		b.functions.clear()
 	}
 }

@@ -100,6 +100,7 @@ func (b *batch) beginProfile(profile pprofile.Profile) {
 	t.profile = t.profile[:0]
 	t.base = emptied(t.base, len(b.selection.Wanted()))
 
+	b.exemplars.measured = b.measured(profile)
 	b.lookUpShared()
 	attributes := profile.AttributeIndices()
 	for i := attributes.Len() - 1; i >= 0; i-- {
@@ -117,6 +118,7 @@ func (b *batch) beginProfile(profile pprofile.Profile) {
 func (b *batch) endProfile() {
 	b.slots.clear()
 	b.outputs.clear()
+	b.exemplars.clear()
 }
 
 // lookUpShared looks all wanted attributes up in the scope and the resource.

@@ -34,8 +34,8 @@ type ruleTable struct {
 	// rules the samples go; row 0 is that of the groups without attributes of
 	// their own that rules look up.
 	rows []int32
-	// wanting are the rules of a row that look at stacks.
-	wanting []int
+	// perStack are the rules of a row that need a look at each stack.
+	perStack []int
 
 	// stacks are what is known of each stack, by pattern and, one up, index of
 	// the stack table.
@@ -60,8 +60,9 @@ type ruleTable struct {
 
 // ruleSum is what a profile adds to a series.
 type ruleSum struct {
-	weight  int64
-	touched bool
+	weight    int64
+	touched   bool
+	exemplars []series.Exemplar
 }
 
 // Entries of rows that are no series.
@@ -127,7 +128,7 @@ func (b *batch) addRules(profile pprofile.Profile, targets []measure.Target) {
 	for i, target := range targets {
 		b.commitRule(profile, target, t.touched[i])
 		for _, number := range t.touched[i] {
-			t.sums[number] = ruleSum{}
+			t.sums[number] = ruleSum{exemplars: t.sums[number].exemplars[:0]}
 		}
 		t.touched[i] = t.touched[i][:0]
 	}
@@ -217,22 +218,21 @@ func (b *batch) ruleSeries(number int, rule *selection.Rule, values *selection.R
 // sumRules adds the weights of an output to the series of a row.
 func (b *batch) sumRules(row []int32, targets []measure.Target, out output) {
 	t := &b.rules
-	t.wanting = t.wanting[:0]
+	t.perStack = t.perStack[:0]
 	total, summed := int64(0), false
 	for i, place := range row {
-		if place == refused {
-			continue
+		switch {
+		case place == refused:
+		case b.selection.Rules.Rule(targets[i].Rule).Node != selection.AnyNode || len(b.exemplars.ofSlots) > 0:
+			t.perStack = append(t.perStack, i)
+		default:
+			if !summed {
+				total, summed = b.sum(out), true
+			}
+			t.add(i, place, total)
 		}
-		if b.selection.Rules.Rule(targets[i].Rule).Node != selection.AnyNode {
-			t.wanting = append(t.wanting, i)
-			continue
-		}
-		if !summed {
-			total, summed = b.sum(out), true
-		}
-		t.add(i, place, total)
 	}
-	if len(t.wanting) == 0 {
+	if len(t.perStack) == 0 {
 		return
 	}
 	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
@@ -240,11 +240,21 @@ func (b *batch) sumRules(row []int32, targets []measure.Target, out output) {
 		if s.weight == 0 {
 			continue
 		}
-		for _, i := range t.wanting {
+		for _, i := range t.perStack {
 			if b.nodeMatches(b.selection.Rules.Rule(targets[i].Rule).Node, s.stack) {
-				t.add(i, row[i], s.weight)
+				b.exemplifyRule(t.add(i, row[i], s.weight), s)
 			}
 		}
+	}
+}
+
+// exemplifyRule keeps the heaviest exemplars of a slot that a rule counted.
+func (b *batch) exemplifyRule(sum *ruleSum, s *slot) {
+	if s.exemplars == 0 {
+		return
+	}
+	for _, exemplar := range b.exemplars.ofSlots[s.exemplars-1] {
+		sum.exemplars = series.KeepHeaviest(sum.exemplars, exemplar, b.exemplars.limit)
 	}
 }
 
@@ -257,7 +267,7 @@ func (b *batch) sum(out output) int64 {
 }
 
 // add adds to a series of the i-th rule of the profile.
-func (t *ruleTable) add(i int, place int32, weight int64) {
+func (t *ruleTable) add(i int, place int32, weight int64) *ruleSum {
 	number := place - firstSeries
 	sum := &t.sums[number]
 	if !sum.touched {
@@ -265,10 +275,14 @@ func (t *ruleTable) add(i int, place int32, weight int64) {
 		t.touched[i] = append(t.touched[i], number)
 	}
 	sum.weight = measure.Add(sum.weight, weight)
+	return sum
 }
 
 // nodeMatches applies a pattern to a stack, once.
 func (b *batch) nodeMatches(node int, stack int32) bool {
+	if node == selection.AnyNode {
+		return true
+	}
 	t := &b.rules
 	if len(t.stacks[node]) == 0 {
 		t.stacks[node] = emptied(t.stacks[node], b.symbols.Stacks()+1)
@@ -339,7 +353,12 @@ func (b *batch) addRuleSeries(update *series.Update, target measure.Target, numb
 	for _, number := range numbers {
 		t.current = t.keys[number]
 		b.key = append(b.key[:0], t.current...)
-		update.Add(series.Group{Key: b.key, Fill: b.fillRule}, measure.Multiply(t.sums[number].weight, target.Factor), nil)
+		sum := &t.sums[number]
+		name := series.Group{Key: b.key, Fill: b.fillRule}
+		update.Add(name, measure.Multiply(sum.weight, target.Factor), nil)
+		if len(sum.exemplars) > 0 {
+			update.Exemplify(name, b.exemplars.scale(0, sum.exemplars, target.Factor))
+		}
 	}
 }
 

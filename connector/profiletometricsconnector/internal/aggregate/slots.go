@@ -19,6 +19,7 @@ type slot struct {
 	samples, malformed int64
 	firstSample        int // index of the first sample
 	next               int32
+	exemplars          int32 // position in exemplarTable.ofSlots + 1, 0 for none
 }
 
 // slotTable finds the slot of a group and stack. Nearly every stack occurs in
@@ -108,6 +109,12 @@ func (b *batch) scan(samples pprofile.SampleSlice, monotonic bool) {
 		slot := b.slots.slot(group, stack, i)
 		slot.weight = measure.Add(slot.weight, weight)
 		slot.samples++
+		if link := sample.LinkIndex(); link != 0 {
+			linkProblem := b.exemplify(slot, sample, weight)
+			if problem.Reason == "" {
+				problem = linkProblem
+			}
+		}
 		if problem.Reason != "" {
 			b.malformed(i, problem)
 			slot.malformed++

@@ -56,12 +56,12 @@ func (f *Flush) Done() {
 func (f *Flush) Failed() { f.settle((*stream).returned) }
 
 // settle ends the flight of what the metrics alone would have told: delta
-// weight, and news of gauges.
+// weight, exemplars, and news of gauges.
 func (f *Flush) settle(end func(*stream)) {
 	for _, r := range f.store.snapshotOfResources() {
 		r.mu.Lock()
 		for i := range r.streams {
-			if f.store.settings.Delta || f.store.settings.Streams[i].Snapshot {
+			if f.store.settings.Delta || f.store.settings.Exemplars > 0 || f.store.settings.Streams[i].Snapshot {
 				end(&r.streams[i])
 			}
 		}
@@ -73,13 +73,17 @@ func (s *stream) landed() {
 	s.each(func(p *point) {
 		p.value -= p.inFlight
 		p.inFlight = 0
+		p.exemplars.landed()
 	})
 	s.vanished = slices.Delete(s.vanished, 0, s.vanishedInFlight)
 	s.vanishedInFlight, s.touchedInFlight = 0, false
 }
 
 func (s *stream) returned() {
-	s.each(func(p *point) { p.inFlight = 0 })
+	s.each(func(p *point) {
+		p.inFlight = 0
+		p.exemplars.returned()
+	})
 	s.touched = s.touched || s.touchedInFlight
 	s.vanishedInFlight, s.touchedInFlight = 0, false
 }

@@ -307,6 +307,28 @@ func TestANewerSnapshotReplacesAnOlder(t *testing.T) {
 		flush(s, after(30)), "and is marked once")
 }
 
+// The Prometheus exporter drops one series per metric and flush, the first
+// that is marked, and skips the points behind the mark.
+func TestEachSeriesThatVanishedIsMarkedInAMetricOfItsOwn(t *testing.T) {
+	s := newStore(func(settings *Settings) { settings.Flat = false })
+	hold(s, after(1), "p", 100, leaf("a", 1), leaf("b", 2), leaf("c", 4))
+	flush(s, after(10))
+	hold(s, after(11), "p", 200, leaf("c", 4))
+	collected := s.Collect(after(20))
+	collected.Done()
+
+	var points []int
+	for _, metric := range collected.Metrics.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+		if metric.Name() != "held.cumulative" {
+			continue
+		}
+		points = append(points, metric.Gauge().DataPoints().Len())
+		gone := metric.Gauge().DataPoints().At(0).Flags().NoRecordedValue()
+		assert.Equal(t, len(points) > 1, gone, "the live points come first")
+	}
+	assert.Equal(t, []int{1, 1, 1}, points)
+}
+
 func TestSnapshotsOfSeveralSourcesAddUp(t *testing.T) {
 	s := newStore(func(settings *Settings) { settings.Flat = false; settings.Expiration = time.Minute })
 	hold(s, after(1), "p1", 100, leaf("a", 10))
@@ -488,4 +510,89 @@ func TestConcurrentUpdatesLoseNothing(t *testing.T) {
 	assert.EqualValues(t, 8*500*3, sum)
 	assert.Empty(t, flush(s, after(30)))
 	assert.EqualValues(t, 0, s.Live())
+}
+
+func TestTheHeaviestExemplarsAreKeptInAnyOrder(t *testing.T) {
+	exemplar := func(weight int64, trace byte) Exemplar {
+		return Exemplar{TraceID: pcommon.TraceID{trace}, Weight: weight}
+	}
+	want := []Exemplar{exemplar(9, 1), exemplar(5, 2), exemplar(5, 3)}
+	all := append([]Exemplar{exemplar(5, 4), exemplar(1, 5), exemplar(5, 3)}, want...)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		var list []Exemplar
+		for _, one := range all {
+			list = KeepHeaviest(list, one, 3)
+		}
+		require.Equal(t, want, list)
+	}
+	assert.Empty(t, KeepHeaviest(nil, exemplar(1, 1), 0))
+}
+
+// exemplarsOf are the weights of the exemplars of a total.
+func exemplarsOf(metrics pmetric.Metrics, name string) []int64 {
+	var weights []int64
+	each(metrics, func(metric pmetric.Metric, point pmetric.NumberDataPoint) {
+		for _, exemplar := range point.Exemplars().All() {
+			if metric.Name() == name {
+				weights = append(weights, exemplar.IntValue())
+			}
+		}
+	})
+	return weights
+}
+
+func TestExemplarsBelongToTheLatestIntervalThatHadAny(t *testing.T) {
+	for _, delta := range []bool{false, true} {
+		t.Run(fmt.Sprint("delta ", delta), func(t *testing.T) {
+			s := newStore(func(settings *Settings) { settings.Delta, settings.Exemplars = delta, 2 })
+			exemplify := func(weights ...int64) {
+				u := s.Update(service("api"), after(1))
+				defer u.End()
+				u.Counter(counter)
+				u.add([]spent{leaf("a", 1)})
+				for _, weight := range weights {
+					u.Exemplify(threads("main"), []Exemplar{{TraceID: pcommon.TraceID{1}, Weight: weight}})
+				}
+			}
+			told := func(seconds int, done bool) []int64 {
+				collected := s.Collect(after(seconds))
+				if done {
+					collected.Done()
+				} else {
+					collected.Failed()
+				}
+				return exemplarsOf(collected.Metrics, "work")
+			}
+			exemplify(3, 9, 5)
+			assert.Equal(t, []int64{9, 5}, told(10, false))
+			assert.Equal(t, []int64{9, 5}, told(20, true), "a refused flush is told again")
+			exemplify()
+			if delta {
+				assert.Empty(t, told(30, true))
+			} else {
+				assert.Equal(t, []int64{9, 5}, told(30, true))
+			}
+			exemplify(1)
+			assert.Equal(t, []int64{1}, told(40, true), "newer ones replace heavier ones")
+		})
+	}
+}
+
+func TestExemplarsOfWhatOverflowedAreThoseOfTheOverflow(t *testing.T) {
+	s := newStore(func(settings *Settings) { settings.FunctionLimit, settings.Exemplars = 1, 1 })
+	u := s.Update(service("api"), after(1))
+	u.Counter(counter)
+	u.add([]spent{leaf("a", 8), leaf("b", 2)})
+	u.ExemplifyFunction(threads("main"), u.Identify(Function{Name: "b"}), []Exemplar{{Weight: 2}}, []Exemplar{{Weight: 3}})
+	u.End()
+	collected := s.Collect(after(10))
+	collected.Done()
+	each(collected.Metrics, func(metric pmetric.Metric, point pmetric.NumberDataPoint) {
+		_, overflow := point.Attributes().Get(OverflowAttribute)
+		assert.Equal(t, overflow, point.Exemplars().Len() == 1, metric.Name())
+	})
+	assert.Equal(t, []int64{2}, exemplarsOf(collected.Metrics, "work.flat"))
+	assert.Equal(t, []int64{3}, exemplarsOf(collected.Metrics, "work.cumulative"))
 }

@@ -40,6 +40,8 @@ type Settings struct {
 	// MarkVanished emits one point with the flag NoRecordedValue for a gauge
 	// series that is gone, so that backends do not go on showing it.
 	MarkVanished bool
+	// Exemplars is how many exemplars a point has at most; 0 for none.
+	Exemplars int
 	// ScopeName and ScopeVersion name the scope of the emitted metrics.
 	ScopeName, ScopeVersion string
 }
@@ -191,6 +193,8 @@ type point struct {
 	parts    int
 	measured pcommon.Timestamp
 	reported bool
+
+	exemplars *exemplars // nil for none
 }
 
 // add counts weight, beginning the series if need be.

@@ -73,6 +73,7 @@ func (w *writer) point(p *point, attributes pcommon.Map, function *Function) {
 		out := w.append(attributes, function)
 		out.SetTimestamp(p.measured)
 		w.setValue(out, p.value)
+		w.exemplify(out, p)
 		p.reported = true
 	case w.store.settings.Delta:
 		if p.value == 0 {
@@ -82,16 +83,20 @@ func (w *writer) point(p *point, attributes pcommon.Map, function *Function) {
 		out.SetStartTimestamp(w.start)
 		out.SetTimestamp(w.end)
 		w.setValue(out, p.value)
+		w.exemplify(out, p)
 		p.inFlight = p.value
 	default:
 		out := w.append(attributes, function)
 		out.SetStartTimestamp(p.started)
 		out.SetTimestamp(w.end)
 		w.setValue(out, p.value)
+		w.exemplify(out, p)
 	}
 }
 
-// vanished marks the series that have been emitted and are no more.
+// vanished marks the series that have been emitted and are no more, each in a
+// metric of its own: the Prometheus exporter looks at no further point of a
+// metric once it has seen one such mark.
 func (w *writer) vanished(s *stream) {
 	if !w.store.settings.MarkVanished {
 		return
@@ -107,6 +112,7 @@ func (w *writer) vanished(s *stream) {
 		if gone.group != nil && gone.kind != total {
 			function = &gone.function
 		}
+		w.hasBegun = false
 		out := w.append(attributes, function)
 		out.SetTimestamp(w.end)
 		out.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))

@@ -56,6 +56,7 @@ type Dictionary struct {
 	strings    pcommon.StringSlice
 	attributes pprofile.KeyValueAndUnitSlice
 	stacks     pprofile.StackSlice
+	links      pprofile.LinkSlice
 
 	// The functions discovered so far, in this message and those before.
 	generation int
@@ -131,6 +132,7 @@ func (d *Dictionary) Reset(dictionary pprofile.ProfilesDictionary, tellFilesApar
 	d.strings = dictionary.StringTable()
 	d.attributes = dictionary.AttributeTable()
 	d.stacks = dictionary.StackTable()
+	d.links = dictionary.LinkTable()
 
 	if len(d.named) > maxRemembered || d.byName == nil {
 		d.forget()
@@ -169,6 +171,7 @@ func (d *Dictionary) Release() {
 	d.strings = empty.StringTable()
 	d.attributes = empty.AttributeTable()
 	d.stacks = empty.StackTable()
+	d.links = empty.LinkTable()
 }
 
 // Stacks is the number of entries in the stack table: valid stack indices are
@@ -434,6 +437,19 @@ func (d *Dictionary) resolveMappings() {
 		}
 		d.mappingFacts = append(d.mappingFacts, facts)
 	}
+}
+
+// Link returns the trace and the span of a link. Index 0 is "unset"; a link
+// without a trace id links to nothing, which is no problem.
+func (d *Dictionary) Link(index int32) (pcommon.TraceID, pcommon.SpanID, Problem) {
+	if index == 0 {
+		return pcommon.TraceID{}, pcommon.SpanID{}, Problem{}
+	}
+	if index < 0 || int(index) >= d.links.Len() {
+		return pcommon.TraceID{}, pcommon.SpanID{}, Problem{LinkIndex, index, d.links.Len()}
+	}
+	link := d.links.At(int(index))
+	return link.TraceID(), link.SpanID(), Problem{}
 }
 
 // FirstMapping is the file name of the first mapping that has one: the main

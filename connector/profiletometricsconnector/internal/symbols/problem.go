@@ -16,6 +16,7 @@ const (
 	MappingIndex   Reason = "mapping_index"
 	StringIndex    Reason = "string_index"
 	AttributeIndex Reason = "attribute_index"
+	LinkIndex      Reason = "link_index"
 )
 
 // Problem is a reference that leads nowhere. The zero value is no problem.
