@@ -72,6 +72,7 @@ func TestRulesAgreeWithTheFunctionMetrics(t *testing.T) {
 // stacks that came before cost none.
 func TestRulesCostNothingPerSample(t *testing.T) {
 	const config = `
+metrics: {cpu: {enabled: false}, memory: {enabled: false}, memory_usage: {enabled: false}}
 metrics_flush_interval: 1m
 dimensions: []
 export_rules:
