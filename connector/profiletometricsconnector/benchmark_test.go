@@ -5,6 +5,7 @@ package profiletometricsconnector
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -29,13 +30,15 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 	for _, payload := range payloads(b) {
 		b.Run(payload.name, func(b *testing.B) {
 			encoded, samples := encode(b, payload.build())
-			connector := steadyConnector(b, decode(b, encoded))
+			limited := func(config *Config) { config.Metrics.Function.Limit = payload.limit }
+			defaults := steadyConnector(b, decode(b, encoded), limited)
+			selective := steadyConnector(b, decode(b, encoded), limited, tenExpressions)
 
-			var decoding, walking, converting time.Duration
+			var decoding, walking, converting, selecting time.Duration
 			b.ReportAllocs()
 			b.ResetTimer()
+			b.StopTimer()
 			for range b.N {
-				b.StopTimer()
 				begun := time.Now()
 				decoded := decode(b, encoded)
 				decoding += time.Since(begun)
@@ -46,15 +49,21 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 				b.StartTimer()
 
 				begun = time.Now()
-				require.NoError(b, connector.ConsumeProfiles(context.Background(), decoded))
+				require.NoError(b, defaults.ConsumeProfiles(context.Background(), decoded))
 				converting += time.Since(begun)
+				b.StopTimer()
+
+				decoded = decode(b, encoded)
+				begun = time.Now()
+				require.NoError(b, selective.ConsumeProfiles(context.Background(), decoded))
+				selecting += time.Since(begun)
 			}
-			b.StopTimer()
 			n := float64(b.N) * float64(samples)
 			b.ReportMetric(float64(decoding)/n, "decode-ns/sample")
 			b.ReportMetric(float64(converting)/n, "convert-ns/sample")
 			b.ReportMetric(float64(walking)/float64(decoding), "walk/decode")
 			b.ReportMetric(float64(converting)/float64(decoding), "convert/decode")
+			b.ReportMetric(float64(selecting)/float64(decoding), "select/decode")
 		})
 	}
 }
@@ -62,6 +71,7 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 type payload struct {
 	name  string
 	build func() pprofile.Profiles
+	limit int // of functions; 0 for none
 }
 
 func payloads(b *testing.B) []payload {
@@ -69,12 +79,15 @@ func payloads(b *testing.B) []payload {
 	unique := testprofile.Host(20_000)
 	unique.Stacks = 20_000
 	return []payload{
-		{"ebpf-2k", testprofile.Host(2_000).Profiles},
-		{"ebpf-20k", testprofile.Host(20_000).Profiles},
-		{"ebpf-200k", testprofile.Host(200_000).Profiles},
-		{"ebpf-unique-20k", unique.Profiles},
-		{"pprof-cpu", fromPprof(b, "testdata/pprof/gotool-cpu.pb.gz")},
-		{"pprof-heap", fromPprof(b, "testdata/pprof/gotool-heap.pb.gz")},
+		{name: "ebpf-2k", build: testprofile.Host(2_000).Profiles},
+		{name: "ebpf-20k", build: testprofile.Host(20_000).Profiles},
+		{name: "ebpf-200k", build: testprofile.Host(200_000).Profiles},
+		{name: "ebpf-unique-20k", build: unique.Profiles},
+		{name: "pprof-cpu", build: fromPprof(b, "testdata/pprof/gotool-cpu.pb.gz")},
+		{name: "pprof-heap", build: fromPprof(b, "testdata/pprof/gotool-heap.pb.gz")},
+		// Most functions overflow.
+		{name: "ebpf-overflow-20k", build: testprofile.Host(20_000).Profiles, limit: 50},
+		{name: "pprof-cpu-overflow", build: fromPprof(b, "testdata/pprof/gotool-cpu.pb.gz"), limit: 50},
 	}
 }
 
@@ -106,11 +119,30 @@ func decode(b *testing.B, encoded []byte) pprofile.Profiles {
 	return decoded
 }
 
+// tenExpressions extracts ten attributes, nine of which nothing matches.
+func tenExpressions(config *Config) {
+	for i := range 10 {
+		value := fmt.Sprintf(`handlers\.\(\*Admin%d\)\.(\w+)`, i)
+		if i == 0 {
+			value = `^github\.com/(\w+)/`
+		}
+		config.Attributes = append(config.Attributes, AttributeConfig{
+			Key:   fmt.Sprint("attribute", i),
+			Value: value,
+			Type:  attributeRegex,
+		})
+	}
+}
+
 // steadyConnector has seen the batch before, so that no series is new.
-func steadyConnector(b *testing.B, profiles pprofile.Profiles) *profilesToMetrics {
+func steadyConnector(b *testing.B, profiles pprofile.Profiles, changes ...func(*Config)) *profilesToMetrics {
 	b.Helper()
 	config := createDefaultConfig().(*Config)
 	config.MetricsFlushInterval, config.MetricsExpiration = time.Hour, 0
+	config.AggregationCardinalityLimit = 0
+	for _, change := range changes {
+		change(config)
+	}
 	c, err := newProfilesToMetrics(connectortest.NewNopSettings(metadata.Type), config, consumertest.NewNop())
 	require.NoError(b, err)
 	require.NoError(b, c.Start(b.Context(), componenttest.NewNopHost()))

@@ -198,6 +198,9 @@ func TestTheConnectorTellsWhatBecameOfSamples(t *testing.T) {
 	metadatatest.AssertEqualConnectorProfiletometricsSeries(t, telemetry, []metricdata.DataPoint[int64]{
 		{Value: 4}, // the total, main.a flat and cumulative, main.main cumulative
 	}, metricdatatest.IgnoreTimestamp())
+	metadatatest.AssertEqualConnectorProfiletometricsSeriesLimit(t, telemetry, []metricdata.DataPoint[int64]{
+		{Value: 20_000},
+	}, metricdatatest.IgnoreTimestamp())
 	metadatatest.AssertEqualConnectorProfiletometricsSeriesOverflowed(t, telemetry, []metricdata.DataPoint[int64]{
 		{Value: 2}, // main.b flat and cumulative
 	}, metricdatatest.IgnoreTimestamp())

@@ -50,7 +50,7 @@ func TestOrderWithinABatchDoesNotMatter(t *testing.T) {
 	for _, dir := range goldenCases(t) {
 		name := filepath.Base(dir)
 		if strings.HasPrefix(name, "overflow-") {
-			continue // who comes first gets the places
+			continue // who has a place already keeps it
 		}
 		t.Run(name, func(t *testing.T) {
 			test := readGolden(t, dir)

@@ -37,6 +37,10 @@ func newTelemetry(settings component.TelemetrySettings, store *series.Store) (*t
 			o.Observe(store.Live())
 			return nil
 		}),
+		builder.RegisterConnectorProfiletometricsSeriesLimitCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(store.Limit())
+			return nil
+		}),
 		builder.RegisterConnectorProfiletometricsSeriesOverflowedCallback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(store.Overflowed())
 			return nil

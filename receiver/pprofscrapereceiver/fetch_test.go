@@ -55,11 +55,16 @@ func status(code int, text string) http.HandlerFunc {
 
 func fetchFrom(t *testing.T, handler http.HandlerFunc) (*profile.Profile, *failure) {
 	t.Helper()
+	return fetchWithin(t, handler, patience)
+}
+
+func fetchWithin(t *testing.T, handler http.HandlerFunc, timeout time.Duration) (*profile.Profile, *failure) {
+	t.Helper()
 	u, err := url.Parse(serve(t, handler))
 	require.NoError(t, err)
 	client := &http.Client{CheckRedirect: stayOnHost, Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	p, _, f := (&endpoint{client: client, url: u, timeout: 500 * time.Millisecond, limit: testLimit}).fetch(t.Context())
+	p, _, f := (&endpoint{client: client, url: u, timeout: timeout, limit: testLimit}).fetch(t.Context())
 	return p, f
 }
 
@@ -153,7 +158,11 @@ func TestEveryBadAnswerHasAnOutcomeAndAdvice(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, f := fetchFrom(t, tc.handler)
+			timeout := patience
+			if tc.outcome == outcomeTimeout {
+				timeout = 100 * time.Millisecond
+			}
+			_, f := fetchWithin(t, tc.handler, timeout)
 			require.NotNil(t, f)
 			assert.Equal(t, tc.outcome, f.outcome, f.Error())
 			for _, text := range tc.text {

@@ -74,12 +74,15 @@ func (h *harness) scraper(t *testing.T, cfg TargetConfig) *target {
 	return scraper
 }
 
+// patience is how long a test waits for what must come: machines can be slow.
+const patience = time.Minute
+
 // testConfig scrapes often enough for a test.
 func testConfig(targets ...TargetConfig) *Config {
 	cfg := newDefaultConfig()
 	cfg.CollectionInterval = 50 * time.Millisecond
 	cfg.InitialDelay = 0
-	cfg.Timeout = 5 * time.Second
+	cfg.Timeout = patience
 	cfg.Targets = targets
 	return cfg
 }
@@ -187,5 +190,5 @@ func (h *harness) counts(t *testing.T, name, by string) map[string]int64 {
 
 func eventually(t *testing.T, condition func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, condition, 20*time.Second, 10*time.Millisecond, what)
+	require.Eventually(t, condition, patience, 10*time.Millisecond, what)
 }

@@ -186,7 +186,7 @@ func TestShutdownEndsAScrapeThatHangsWithoutALog(t *testing.T) {
 	cfg.Timeout = time.Hour
 	h := newHarness(t, cfg, nil).start(t)
 	<-asked
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, h.Shutdown(ctx))
 	assert.Empty(t, h.logs.All())

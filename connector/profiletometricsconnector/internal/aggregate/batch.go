@@ -43,13 +43,15 @@ type batch struct {
 	generation int // of the function IDs
 
 	choice      selection.Choice
-	chosen      []chosen // by function ID
-	stackPasses []verdict
+	chosen      []verdict // by function ID, for the choice
+	matched     []match   // by function ID
+	stackPasses []verdict // by stack
 
 	key       []byte
 	sourceKey []byte
 	weights   []series.FunctionWeight
 	weightIDs []symbols.FunctionID
+	waiting   []countedOutput
 	// The two functions that fill new entries of the store are made once: they
 	// read what is current from the batch.
 	fillResource func(pcommon.Resource)
@@ -66,7 +68,14 @@ const (
 	no
 )
 
-type chosen = verdict
+// match is what the pattern filter has to say of a function.
+type match uint8
+
+const (
+	lookedAt match = 1 << iota
+	included
+	excluded
+)
 
 func newBatch(a *Aggregator) *batch {
 	b := &batch{Aggregator: a}
@@ -85,14 +94,14 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 	b.symbols.Reset(dictionary, b.options.TellFilesApart)
 	b.rules.reset(b.selection.Rules)
 	b.attributes.reset(&b.symbols, b.selection, &b.rules)
-	b.extraction.reset(b.selection.Extractors, b.symbols.Strings(), b.symbols.Stacks())
-	b.slots.reset(b.symbols.Stacks())
-	if generation := b.symbols.Generation(); b.generation != generation {
-		b.generation = generation
-		b.known.ids = b.known.ids[:0]
+	functionsChanged := b.generation != b.symbols.Generation()
+	if functionsChanged {
+		b.generation = b.symbols.Generation()
+		b.known.ids = nil
+		b.chosen, b.matched = nil, nil
 	}
-	b.chosen = b.chosen[:0]
-	b.choice = selection.Choice{}
+	b.extraction.reset(b.selection.Extractors, &b.symbols, functionsChanged)
+	b.slots.reset(b.symbols.Stacks())
 	if b.selection.Pattern != nil {
 		b.stackPasses = emptied(b.stackPasses, b.symbols.Stacks())
 	}
@@ -103,9 +112,7 @@ func (b *batch) end() {
 	b.symbols.Release()
 	b.resource = resourceKey{key: b.resource.key, full: b.resource.full}
 	b.scope = pcommon.InstrumentationScope{}
-	b.choice = selection.Choice{}
 	b.groups.release()
-	b.extraction.release()
 	b.rules.release()
 }
 
@@ -134,16 +141,14 @@ func (b *batch) isChosen(function symbols.FunctionID) bool {
 	if b.choice.Everything() {
 		return true
 	}
-	for len(b.chosen) <= int(function) {
-		b.chosen = append(b.chosen, open)
-	}
-	if b.chosen[function] == open {
-		b.chosen[function] = no
+	decided := at(&b.chosen, int(function))
+	if *decided == open {
+		*decided = no
 		if b.choice.Includes(b.symbols.Function(function).Name) {
-			b.chosen[function] = yes
+			*decided = yes
 		}
 	}
-	return b.chosen[function] == yes
+	return *decided == yes
 }
 
 // passesPattern applies the pattern filter to a stack, once.
@@ -168,11 +173,27 @@ func (b *batch) passesPattern(stack int32) bool {
 func (b *batch) anyPasses(filter *selection.Filter, functions []symbols.FunctionID) bool {
 	passes := !filter.Requires()
 	for _, function := range functions {
-		name := b.symbols.Function(function).Name
-		if filter.Excludes(name) {
+		matched := b.match(filter, function)
+		if matched&excluded != 0 {
 			return false
 		}
-		passes = passes || filter.Matches(name)
+		passes = passes || matched&included != 0
 	}
 	return passes
+}
+
+// match applies the pattern filter to a function, once.
+func (b *batch) match(filter *selection.Filter, function symbols.FunctionID) match {
+	matched := at(&b.matched, int(function))
+	if *matched == 0 {
+		*matched = lookedAt
+		name := b.symbols.Function(function).Name
+		if filter.Matches(name) {
+			*matched |= included
+		}
+		if filter.Excludes(name) {
+			*matched |= excluded
+		}
+	}
+	return *matched
 }

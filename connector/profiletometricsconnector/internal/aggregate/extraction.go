@@ -12,14 +12,19 @@ import (
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 )
 
-// extractionTable remembers what the extractors found: per string, so that a
-// pattern meets each string of the dictionary once; per stack, where nothing
-// else matters; and as tuples, which tell output groups apart by one number.
+// extractionTable remembers what the extractors found: per text, so that a
+// pattern meets each function, file and mapping once, and not again in later
+// messages; per stack of a message, where nothing else matters; and as tuples,
+// which tell output groups apart by one number.
 type extractionTable struct {
 	searches []search // by extractor
 
+	texts    map[string]int32 // of files and mappings
+	textIDs  []int32          // by index of the string table: text ID + 1
 	values   []string
 	valueIDs map[string]int32
+
+	ofLocation []matches // by location of the message
 
 	tuples   [][]int32 // value IDs by extractor, or absent
 	tupleIDs map[string]int32
@@ -37,38 +42,43 @@ const absent int32 = -1
 // search is what one extractor found so far.
 type search struct {
 	byFunction []int32 // by function ID: value ID + 2, missed, or 0 for not looked
-	byString   []int32 // the same by index of the string table
+	byText     []int32 // the same by text ID
 }
 
 const missed int32 = 1
 
-func (t *extractionTable) reset(extractors []*selection.Extractor, stringCount, stacks int) {
+// maxRemembered is how many texts, values and tuples are remembered from
+// message to message.
+const maxRemembered = 1 << 16
+
+// reset turns to another message. Function IDs are those of the message before
+// unless they have lost their meaning.
+func (t *extractionTable) reset(extractors []*selection.Extractor, dictionary *symbols.Dictionary, functionsChanged bool) {
 	if len(extractors) == 0 {
 		return
 	}
-	t.searches = t.searches[:min(len(extractors), cap(t.searches))]
-	for len(t.searches) < len(extractors) {
-		t.searches = append(t.searches, search{})
+	if functionsChanged || max(len(t.texts), len(t.values), len(t.tuples)) > maxRemembered {
+		t.forget(extractors)
 	}
-	t.onlyStacks = true
-	for i, extractor := range extractors {
-		t.searches[i].byFunction = t.searches[i].byFunction[:0]
-		t.searches[i].byString = emptied(t.searches[i].byString, stringCount)
-		t.onlyStacks = t.onlyStacks && !extractor.LooksIn(selection.InAttribute)
-	}
-	t.byStack = emptied(t.byStack, stacks+1)
-	if t.valueIDs == nil {
-		t.valueIDs, t.tupleIDs = make(map[string]int32), make(map[string]int32)
-	}
+	t.textIDs = emptied(t.textIDs, dictionary.Strings())
+	t.ofLocation = emptied(t.ofLocation, dictionary.Locations())
+	t.byStack = emptied(t.byStack, dictionary.Stacks()+1)
 }
 
-func (t *extractionTable) release() {
-	clear(t.valueIDs)
-	clear(t.tupleIDs)
-	clear(t.values)
-	t.values = t.values[:0]
-	clear(t.tuples)
-	t.tuples = t.tuples[:0]
+func (t *extractionTable) forget(extractors []*selection.Extractor) {
+	*t = extractionTable{
+		searches:   make([]search, len(extractors)),
+		texts:      make(map[string]int32),
+		valueIDs:   make(map[string]int32),
+		tupleIDs:   make(map[string]int32),
+		textIDs:    t.textIDs,
+		ofLocation: t.ofLocation,
+		byStack:    t.byStack,
+		onlyStacks: true,
+	}
+	for _, extractor := range extractors {
+		t.onlyStacks = t.onlyStacks && !extractor.LooksIn(selection.InAttribute)
+	}
 }
 
 // value interns an extracted value.
@@ -109,24 +119,28 @@ func (b *batch) extract(s *slot) int32 {
 		return *known - 1
 	}
 	t.tuple = t.tuple[:0]
+	inStack := b.matchesOfStack(s.stack)
 	for i, extractor := range b.selection.Extractors {
-		t.tuple = append(t.tuple, b.extractOne(i, extractor, s))
+		t.tuple = append(t.tuple, b.extractOne(i, extractor, s, inStack))
 	}
 	number := t.intern()
 	*known = number + 1
 	return number
 }
 
-func (b *batch) extractOne(i int, extractor *selection.Extractor, s *slot) int32 {
+func (b *batch) extractOne(i int, extractor *selection.Extractor, s *slot, inStack matches) int32 {
 	if literal, ok := extractor.Literal(); ok {
 		return b.extraction.value(literal)
 	}
 	for _, place := range extractor.From {
 		var value int32
-		if place == selection.InAttribute {
+		switch {
+		case place == selection.InAttribute:
 			value = b.extractFromAttributes(extractor, &b.groups.groups[s.group])
-		} else {
+		case inStack.mayMatch(i):
 			value = b.extractFromStack(i, extractor, place, s.stack)
+		default:
+			value = absent
 		}
 		if value != absent {
 			return value
@@ -141,30 +155,79 @@ func (b *batch) extractOne(i int, extractor *selection.Extractor, s *slot) int32
 // extractFromStack looks at one place of every frame, from the leaf to the
 // root: the frame nearest to the leaf wins.
 func (b *batch) extractFromStack(i int, extractor *selection.Extractor, place selection.Place, stack int32) int32 {
-	value := absent
-	b.symbols.Frames(stack, func(frame symbols.Frame) bool {
-		switch place {
-		case selection.InFunction:
-			value = b.searchFunction(i, extractor, frame.Function)
-		case selection.InFile:
-			value = b.searchString(i, extractor, frame.File)
-		default:
-			value = b.searchString(i, extractor, frame.Mapping)
+	for _, location := range b.symbols.StackLocations(stack).All() {
+		for _, frame := range b.symbols.LocationFrames(location) {
+			if value := b.extractFromFrame(i, extractor, place, frame); value != absent {
+				return value
+			}
 		}
-		return value == absent
-	})
-	return value
+	}
+	return absent
+}
+
+func (b *batch) extractFromFrame(i int, extractor *selection.Extractor, place selection.Place, frame symbols.Frame) int32 {
+	switch place {
+	case selection.InFunction:
+		return b.searchFunction(i, extractor, frame.Function)
+	case selection.InFile:
+		return b.searchString(i, extractor, frame.File)
+	default:
+		return b.searchString(i, extractor, frame.Mapping)
+	}
+}
+
+// matches tells which extractors match anywhere, a bit for each of the first
+// 64: most patterns match in few stacks, and need not be looked for in others.
+type matches struct {
+	known bool
+	bits  uint64
+}
+
+const bitsOfMatches = 64
+
+// mayMatch says whether an extractor may match in a stack with these matches.
+func (m matches) mayMatch(i int) bool { return i >= bitsOfMatches || m.bits&(1<<i) != 0 }
+
+// matchesOfStack joins the matches of a stack's locations.
+func (b *batch) matchesOfStack(stack int32) matches {
+	joined := matches{known: true}
+	locations := b.symbols.StackLocations(stack)
+	for i := range locations.Len() {
+		location := locations.At(i)
+		if location < 0 || int(location) >= len(b.extraction.ofLocation) {
+			joined.bits |= b.matchesOfFrames(location).bits
+			continue
+		}
+		known := &b.extraction.ofLocation[location]
+		if !known.known {
+			*known = b.matchesOfFrames(location)
+		}
+		joined.bits |= known.bits
+	}
+	return joined
+}
+
+// matchesOfFrames finds out which extractors match in any place of a location.
+func (b *batch) matchesOfFrames(location int32) matches {
+	joined := matches{known: true}
+	for _, frame := range b.symbols.LocationFrames(location) {
+		for i, extractor := range b.selection.Extractors[:min(len(b.selection.Extractors), bitsOfMatches)] {
+			for _, place := range extractor.From {
+				if place != selection.InAttribute && b.extractFromFrame(i, extractor, place, frame) != absent {
+					joined.bits |= 1 << i
+				}
+			}
+		}
+	}
+	return joined
 }
 
 func (b *batch) searchFunction(i int, extractor *selection.Extractor, function symbols.FunctionID) int32 {
-	memo := &b.extraction.searches[i].byFunction
-	for len(*memo) <= int(function) {
-		*memo = append(*memo, 0)
+	memo := at(&b.extraction.searches[i].byFunction, int(function))
+	if *memo == 0 {
+		*memo = b.search(extractor, b.symbols.Function(function).Name)
 	}
-	if (*memo)[function] == 0 {
-		(*memo)[function] = b.search(extractor, b.symbols.Function(function).Name)
-	}
-	return (*memo)[function] - 2
+	return *memo - 2
 }
 
 func (b *batch) searchString(i int, extractor *selection.Extractor, index int32) int32 {
@@ -172,11 +235,33 @@ func (b *batch) searchString(i int, extractor *selection.Extractor, index int32)
 	if !ok {
 		return absent
 	}
-	memo := b.extraction.searches[i].byString
-	if memo[index] == 0 {
-		memo[index] = b.search(extractor, text)
+	memo := at(&b.extraction.searches[i].byText, int(b.extraction.text(index, text)))
+	if *memo == 0 {
+		*memo = b.search(extractor, text)
 	}
-	return memo[index] - 2
+	return *memo - 2
+}
+
+// text numbers a string of the dictionary.
+func (t *extractionTable) text(index int32, text string) int32 {
+	if known := t.textIDs[index]; known != 0 {
+		return known - 1
+	}
+	id, ok := t.texts[text]
+	if !ok {
+		id = int32(len(t.texts))
+		t.texts[text] = id
+	}
+	t.textIDs[index] = id + 1
+	return id
+}
+
+// at returns an element of a table that grows with its largest index.
+func at[T any](table *[]T, index int) *T {
+	if missing := index + 1 - len(*table); missing > 0 {
+		*table = append(*table, make([]T, missing)...)
+	}
+	return &(*table)[index]
 }
 
 // search returns what a memo holds of a text.

@@ -99,19 +99,55 @@ func (b *batch) commit(profile pprofile.Profile, target measure.Target) {
 	}
 }
 
+// countedOutput is an output and where the weights of its functions are. They
+// are kept while functions wait for Update.Admit.
+type countedOutput struct {
+	output      output
+	first, last int // of batch.weights
+}
+
 func (b *batch) addOutputs(update *series.Update, target measure.Target) {
+	b.weights, b.weightIDs, b.waiting = b.weights[:0], b.weightIDs[:0], b.waiting[:0]
 	for _, out := range b.outputs.outputs {
-		b.current = out
-		b.key = b.appendGroupKey(b.key[:0], out)
+		first := len(b.weights)
 		total := b.fold(out)
 		b.weigh(update, target.Factor)
-		name := series.Group{Key: b.key, Fill: b.fillGroup}
-		if update.Add(name, measure.Multiply(total, target.Factor), b.weights) {
-			update.AddOverflow(measure.Multiply(b.overflowed(out), target.Factor))
+		name := b.group(out)
+		added := update.Add(name, measure.Multiply(total, target.Factor), b.weights[first:])
+		b.functions.clear()
+		counted := countedOutput{out, first, len(b.weights)}
+		if added.Waiting {
+			b.waiting = append(b.waiting, counted)
+			continue
+		}
+		if added.Overflowed {
+			b.addOverflow(update, target, counted)
 		}
 		b.addExemplars(update, name, out, target.Factor)
-		b.functions.clear()
+		b.weights, b.weightIDs = b.weights[:first], b.weightIDs[:first]
 	}
+	if len(b.waiting) == 0 {
+		return
+	}
+	update.Admit()
+	for _, waiting := range b.waiting {
+		name := b.group(waiting.output)
+		if update.AddWaiting(name, b.weights[waiting.first:waiting.last]) {
+			b.addOverflow(update, target, waiting)
+		}
+		b.addExemplars(update, name, waiting.output, target.Factor)
+	}
+}
+
+// group names the group of an output.
+func (b *batch) group(out output) series.Group {
+	b.current = out
+	b.key = b.appendGroupKey(b.key[:0], out)
+	return series.Group{Key: b.key, Fill: b.fillGroup}
+}
+
+func (b *batch) addOverflow(update *series.Update, target measure.Target, of countedOutput) {
+	update.AddOverflow(measure.Multiply(b.overflowed(of), target.Factor))
 }
 
 // functionTable holds the weights of the functions of one output, by function
@@ -169,9 +205,9 @@ func (b *batch) fold(out output) int64 {
 	return total
 }
 
-// weigh lists the weights of the chosen functions, in base units.
+// weigh lists the weights of the chosen functions, in base units, after those
+// of outputs that wait.
 func (b *batch) weigh(update *series.Update, factor int64) {
-	b.weights, b.weightIDs = b.weights[:0], b.weightIDs[:0]
 	for _, id := range b.functions.touched {
 		if !b.isChosen(id) {
 			continue
@@ -188,12 +224,12 @@ func (b *batch) weigh(update *series.Update, factor int64) {
 
 // overflowed is the weight of an output's samples of which at least one
 // function found no cumulative series.
-func (b *batch) overflowed(out output) int64 {
-	for i, weight := range b.weights {
-		b.functions.weights[b.weightIDs[i]].overflowed = weight.CumulativeOverflowed
+func (b *batch) overflowed(of countedOutput) int64 {
+	for i := of.first; i < of.last; i++ {
+		b.functions.weights[b.weightIDs[i]].overflowed = b.weights[i].CumulativeOverflowed
 	}
 	total := int64(0)
-	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+	for number := of.output.first; number != endOfList; number = b.slots.slots[number].next {
 		s := &b.slots.slots[number]
 		if s.weight == 0 {
 			continue
@@ -205,6 +241,9 @@ func (b *batch) overflowed(out output) int64 {
 				break
 			}
 		}
+	}
+	for i := of.first; i < of.last; i++ {
+		b.functions.weights[b.weightIDs[i]].overflowed = false
 	}
 	return total
 }

@@ -43,7 +43,6 @@ type ruleTable struct {
 	// text is the stack that was written out last.
 	text      []byte
 	textStack int32
-	names     []string
 
 	// Series are numbered by their rule and attributes, for longer than a
 	// batch: most come again in the next.
@@ -100,7 +99,6 @@ func (t *ruleTable) release() {
 	t.resource.Release()
 	t.shared.Release()
 	t.values.Release()
-	clear(t.names[:cap(t.names)])
 }
 
 // locate takes in the next entry of the attribute table and says whether any
@@ -305,20 +303,18 @@ func (b *batch) writeStack(stack int32) {
 	if t.textStack == stack {
 		return
 	}
-	t.names = t.names[:0]
-	b.symbols.Frames(stack, func(frame symbols.Frame) bool {
-		t.names = append(t.names, b.symbols.Function(frame.Function).Name)
-		return true
-	})
-	if len(t.names) == 0 {
-		t.names = append(t.names, symbols.Unknown)
-	}
 	t.text = t.text[:0]
-	for i, name := range slices.Backward(t.names) {
-		t.text = append(t.text, name...)
-		if i > 0 {
-			t.text = append(t.text, selection.NodeSeparator)
+	locations := b.symbols.StackLocations(stack)
+	for i := locations.Len() - 1; i >= 0; i-- {
+		for _, frame := range slices.Backward(b.symbols.LocationFrames(locations.At(i))) {
+			if len(t.text) > 0 {
+				t.text = append(t.text, selection.NodeSeparator)
+			}
+			t.text = append(t.text, b.symbols.Function(frame.Function).Name...)
 		}
+	}
+	if len(t.text) == 0 {
+		t.text = append(t.text, symbols.Unknown...)
 	}
 	t.textStack = stack
 }

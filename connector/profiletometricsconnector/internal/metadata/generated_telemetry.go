@@ -32,6 +32,7 @@ type TelemetryBuilder struct {
 	ConnectorProfiletometricsMalformed          metric.Int64Counter
 	ConnectorProfiletometricsSamples            metric.Int64Counter
 	ConnectorProfiletometricsSeries             metric.Int64ObservableGauge
+	ConnectorProfiletometricsSeriesLimit        metric.Int64ObservableGauge
 	ConnectorProfiletometricsSeriesOverflowed   metric.Int64ObservableCounter
 }
 
@@ -52,6 +53,21 @@ func (builder *TelemetryBuilder) RegisterConnectorProfiletometricsSeriesCallback
 		cb(ctx, &observerInt64{inst: builder.ConnectorProfiletometricsSeries, obs: o})
 		return nil
 	}, builder.ConnectorProfiletometricsSeries)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterConnectorProfiletometricsSeriesLimitCallback sets callback for observable ConnectorProfiletometricsSeriesLimit metric.
+func (builder *TelemetryBuilder) RegisterConnectorProfiletometricsSeriesLimitCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ConnectorProfiletometricsSeriesLimit, obs: o})
+		return nil
+	}, builder.ConnectorProfiletometricsSeriesLimit)
 	if err != nil {
 		return err
 	}
@@ -125,7 +141,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ConnectorProfiletometricsSeries, err = builder.meter.Int64ObservableGauge(
 		"otelcol_connector_profiletometrics_series",
-		metric.WithDescription("Live series, to be compared with aggregation_cardinality_limit. [Alpha]"),
+		metric.WithDescription("Live series, overflow series aside. connector_profiletometrics_series_limit is how many there may be. [Alpha]"),
+		metric.WithUnit("{series}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ConnectorProfiletometricsSeriesLimit, err = builder.meter.Int64ObservableGauge(
+		"otelcol_connector_profiletometrics_series_limit",
+		metric.WithDescription("The limit of live series, aggregation_cardinality_limit. 0 for none. [Alpha]"),
 		metric.WithUnit("{series}"),
 	)
 	errs = errors.Join(errs, err)

@@ -71,13 +71,27 @@ func AssertEqualConnectorProfiletometricsSamples(t *testing.T, tt *componenttest
 func AssertEqualConnectorProfiletometricsSeries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_profiletometrics_series",
-		Description: "Live series, to be compared with aggregation_cardinality_limit. [Alpha]",
+		Description: "Live series, overflow series aside. connector_profiletometrics_series_limit is how many there may be. [Alpha]",
 		Unit:        "{series}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
 		},
 	}
 	got, err := tt.GetMetric("otelcol_connector_profiletometrics_series")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualConnectorProfiletometricsSeriesLimit(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_connector_profiletometrics_series_limit",
+		Description: "The limit of live series, aggregation_cardinality_limit. 0 for none. [Alpha]",
+		Unit:        "{series}",
+		Data: metricdata.Gauge[int64]{
+			DataPoints: dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_connector_profiletometrics_series_limit")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

@@ -42,6 +42,8 @@ func (s *Store) Collect(now time.Time) *Flush {
 	}
 	s.forgetEmptyResources()
 	s.forgetFunctions()
+	s.interval.Add(1)
+	s.setBar(c.isOver)
 	return flush
 }
 
@@ -118,6 +120,9 @@ func (s *Store) forgetEmptyResources() {
 		r.mu.Lock()
 		if r.empty() {
 			r.removed = true
+			for i := range r.streams {
+				r.streams[i].endContest(s)
+			}
 			delete(s.resources, r.key)
 		} else {
 			kept = append(kept, r)
@@ -209,6 +214,9 @@ type collection struct {
 	expired int64 // UnixNano at or before which an update is too old
 }
 
+// isOver says whether something that happened last at a time has expired.
+func (c *collection) isOver(last int64) bool { return !c.never && last <= c.expired }
+
 func (c *collection) collect(r *resource, metrics pmetric.Metrics) {
 	var scope pmetric.ScopeMetrics
 	begun := false
@@ -234,6 +242,7 @@ func (c *collection) collect(r *resource, metrics pmetric.Metrics) {
 			} else {
 				s.expireCounters(c.store, c.expired)
 			}
+			s.settleContest(c.store, c.expired)
 		}
 		s.compact()
 		if snapshot {

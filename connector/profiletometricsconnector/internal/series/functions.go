@@ -70,14 +70,14 @@ func (t *functionTable) function(id FunctionID) Function {
 // worth a sweep.
 const slack = 1024
 
-// forgetFunctions drops the functions without series once they are the
-// majority.
+// forgetFunctions drops the functions that have no series and are no candidates
+// once they are the majority.
 func (s *Store) forgetFunctions() {
 	t := &s.functions
 	t.mu.RLock()
 	known := int64(len(t.ids))
 	t.mu.RUnlock()
-	if known <= 2*s.live.Load()+slack {
+	if known <= 2*(s.live.Load()+s.candidates.Load())+slack {
 		return
 	}
 	t.inUse.Lock()
@@ -101,6 +101,11 @@ func (s *Store) usedFunctions() map[FunctionID]bool {
 		for i := range r.streams {
 			for id := range r.streams[i].places {
 				used[id] = true
+			}
+			if c := r.streams[i].contest; c != nil {
+				for id := range c.candidates.at {
+					used[id] = true
+				}
 			}
 		}
 		r.mu.Unlock()

@@ -52,10 +52,14 @@ type Store struct {
 	settings Settings
 
 	live       atomic.Int64 // series that hold a place
+	candidates atomic.Int64 // counters of functions without series
 	overflowed atomic.Int64 // how often a series was refused its place
 	batches    atomic.Int64
+	interval   atomic.Int64 // number of the current one
+	shortage   shortage
 
 	functions functionTable
+	newcomers sync.Pool
 
 	mu        sync.RWMutex
 	resources map[string]*resource
@@ -70,6 +74,7 @@ type Store struct {
 func NewStore(settings Settings, now time.Time) *Store {
 	return &Store{
 		settings:  settings,
+		newcomers: sync.Pool{New: func() any { return &newcomers{at: make(map[FunctionID]int)} }},
 		resources: make(map[string]*resource),
 		collected: pcommon.NewTimestampFromTime(now),
 	}
@@ -82,6 +87,9 @@ func (s *Store) Begin(now time.Time) { s.collected = pcommon.NewTimestampFromTim
 // Live is the number of series that count towards SeriesLimit.
 func (s *Store) Live() int64 { return s.live.Load() }
 
+// Limit is SeriesLimit; 0 for none.
+func (s *Store) Limit() int64 { return int64(s.settings.SeriesLimit) }
+
 // Overflowed is how often, so far, the weight of a batch found no series of
 // its own and went to an overflow series.
 func (s *Store) Overflowed() int64 { return s.overflowed.Load() }
@@ -89,27 +97,6 @@ func (s *Store) Overflowed() int64 { return s.overflowed.Load() }
 // Batch numbers a batch. Snapshots of one number and time are parts of one
 // snapshot.
 func (s *Store) Batch() int64 { return s.batches.Add(1) }
-
-// reserve takes a place for one series. Checking the limit and taking the
-// place are one operation.
-func (s *Store) reserve() bool {
-	limit := int64(s.settings.SeriesLimit)
-	if limit == 0 {
-		s.live.Add(1)
-		return true
-	}
-	for {
-		live := s.live.Load()
-		if live >= limit {
-			return false
-		}
-		if s.live.CompareAndSwap(live, live+1) {
-			return true
-		}
-	}
-}
-
-func (s *Store) release(places int) { s.live.Add(-int64(places)) }
 
 // resource holds the series of one output resource.
 type resource struct {
@@ -130,6 +117,11 @@ type stream struct {
 	ordered []*group
 	// places counts, for each function that has series of its own, the series.
 	places map[FunctionID]int
+	// weight is that of all functions, the older of it faded, and faded when
+	// that was done last, in UnixNano.
+	weight  float64
+	faded   int64
+	contest *contest // nil while all functions find places
 
 	overflow [kinds]point
 

@@ -18,6 +18,9 @@ type Update struct {
 
 	stream   *stream
 	snapshot *snapshot // nil for counters
+
+	newcomers *newcomers // nil unless functions wait for Admit
+	reserved  int        // places that Admit took and no series has yet
 }
 
 // Resource names an output resource. Key is a canonical encoding of its
@@ -55,6 +58,8 @@ type FunctionWeight struct {
 	// series of its own, and its weight is still to be accounted for with
 	// AddOverflow.
 	CumulativeOverflowed bool
+
+	waiting bool // for Admit
 }
 
 // Update locks a resource for a change, which End must end.
@@ -72,6 +77,7 @@ func (s *Store) Update(name Resource, now time.Time) Update {
 
 // End makes the change visible.
 func (u *Update) End() {
+	u.store.release(u.reserved)
 	u.resource.mu.Unlock()
 	u.store.functions.inUse.RUnlock()
 }
@@ -103,6 +109,7 @@ func (s *Store) resource(name Resource) *resource {
 // Counter turns to a stream whose weights add up.
 func (u *Update) Counter(stream int) {
 	u.stream = &u.resource.streams[stream]
+	u.stream.fade(u.now)
 	u.snapshot = nil
 }
 
@@ -111,6 +118,7 @@ func (u *Update) Counter(stream int) {
 // snapshot is complete with EndSnapshot.
 func (u *Update) Snapshot(stream int, source Source) bool {
 	u.stream = &u.resource.streams[stream]
+	u.stream.fade(u.now)
 	u.snapshot = u.stream.beginSnapshot(source, u.now)
 	return u.snapshot != nil
 }
@@ -121,31 +129,89 @@ func (u *Update) EndSnapshot() {
 	u.snapshot = nil
 }
 
-// Add counts the total weight of a group and the weights of its functions. It
-// returns true if any CumulativeOverflowed was set. A weight that finds no
-// series goes to the stream's overflow series, except for cumulative weights:
-// how much they add there depends on the stacks in which they meet.
-func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) bool {
+// Added is what became of the functions of a group.
+type Added struct {
+	// Overflowed says that CumulativeOverflowed was set for at least one.
+	Overflowed bool
+	// Waiting says that functions without series may get some, once all groups
+	// have been added: Admit decides, and AddWaiting counts their weights,
+	// which must be kept until then.
+	Waiting bool
+}
+
+// Add counts the total weight of a group and the weights of its functions. A
+// weight that finds no series goes to the stream's overflow series, except for
+// cumulative weights: how much they add there depends on the stacks in which
+// they meet.
+func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added {
+	for i := range functions {
+		u.stream.weight += u.ownWeight(&functions[i])
+	}
 	g := u.stream.groups[string(name.Key)]
 	if g == nil {
+		if u.isFull() {
+			return u.overflowGroup(weight, functions)
+		}
 		g = newGroup(name)
 	}
 	u.addTotal(g, weight)
-	overflowed := false
+	var added Added
 	for i := range functions {
-		if u.addFunction(g, &functions[i]) {
-			overflowed = true
-		}
+		function := &functions[i]
+		u.addFunction(g, function)
+		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
+		added.Waiting = added.Waiting || function.waiting
 	}
-	if u.stream.groups[g.key] == nil && g.inUse() {
-		u.stream.insert(g)
+	u.keepGroup(g)
+	return added
+}
+
+// addFunction counts the weights of a function, unless they have to wait.
+func (u *Update) addFunction(g *group, weight *FunctionWeight) {
+	weight.CumulativeOverflowed, weight.waiting = false, false
+	known := g.functions[weight.Function]
+	switch {
+	case u.seriesFor(weight) == 0:
+	case known != nil:
+		u.addToFunction(g, known, weight)
+	case u.hasPlace(weight.Function):
+		u.addNewFunction(g, weight)
+	case u.wait(weight):
+		weight.waiting = true
+	default:
+		u.overflowFunction(weight)
 	}
-	return overflowed
 }
 
 // AddOverflow counts the cumulative weight of samples of which a function
 // overflowed, each sample once.
 func (u *Update) AddOverflow(weight int64) { u.overflow(cumulative, weight) }
+
+// overflowGroup counts the weights of a group that can't have any series.
+func (u *Update) overflowGroup(weight int64, functions []FunctionWeight) Added {
+	if weight != 0 {
+		u.overflow(total, weight)
+	}
+	var added Added
+	for i := range functions {
+		function := &functions[i]
+		function.waiting = false
+		if u.seriesFor(function) > 0 && !u.hasPlace(function.Function) {
+			u.store.shortOf(u.now)
+			u.refuse(function.Function, u.ownWeight(function))
+		}
+		u.overflowFunction(function)
+		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
+	}
+	return added
+}
+
+// keepGroup keeps a new group if it has series.
+func (u *Update) keepGroup(g *group) {
+	if g.inUse() && u.stream.groups[g.key] == nil {
+		u.stream.insert(g)
+	}
+}
 
 func newGroup(name Group) *group {
 	g := &group{
@@ -171,66 +237,86 @@ func (u *Update) addTotal(g *group, weight int64) {
 	if weight == 0 {
 		return
 	}
-	if !g.total.exists && !u.store.reserve() {
+	if !g.total.exists && !u.take() {
 		u.overflow(total, weight)
 		return
 	}
 	u.count(place{g, nil, total}, &g.total, weight)
 }
 
-// addFunction counts a function's weights and says whether the cumulative one
-// is still to be accounted for.
-func (u *Update) addFunction(g *group, weight *FunctionWeight) bool {
+// seriesFor is how many series a function has in a group, given its weights.
+func (u *Update) seriesFor(weight *FunctionWeight) int {
+	series := 0
+	if u.store.settings.Flat && weight.Flat != 0 {
+		series++
+	}
+	if u.store.settings.Cumulative && weight.Cumulative != 0 {
+		series++
+	}
+	return series
+}
+
+func (u *Update) hasPlace(function FunctionID) bool {
+	_, has := u.stream.places[function]
+	return has
+}
+
+// addNewFunction counts the weights of a function that has a place, but no
+// series in the group.
+func (u *Update) addNewFunction(g *group, weight *FunctionWeight) {
+	if u.isFull() {
+		u.overflowFunction(weight)
+		return
+	}
 	f := g.functions[weight.Function]
-	isNew := f == nil
-	if isNew {
+	if f == nil {
 		f = &functionPoints{id: weight.Function}
 	}
-	weight.CumulativeOverflowed = false
+	u.addToFunction(g, f, weight)
+	if f.inUse() && g.functions[f.id] == nil {
+		f.function = u.store.functions.function(f.id)
+		g.functions[f.id] = f
+		g.ordered = append(g.ordered, f)
+	}
+}
+
+// addToFunction counts the weights of a function that has a place. It says in
+// weight whether the cumulative one is still to be accounted for.
+func (u *Update) addToFunction(g *group, f *functionPoints, weight *FunctionWeight) {
 	if u.store.settings.Flat && weight.Flat != 0 {
-		if u.admit(f, flat) {
+		if f.points[flat].exists || u.takeFor(f) {
 			u.count(place{g, f, flat}, &f.points[flat], weight.Flat)
 		} else {
 			u.overflow(flat, weight.Flat)
 		}
 	}
 	if u.store.settings.Cumulative && weight.Cumulative != 0 {
-		if u.admit(f, cumulative) {
+		if f.points[cumulative].exists || u.takeFor(f) {
 			u.count(place{g, f, cumulative}, &f.points[cumulative], weight.Cumulative)
 		} else {
 			weight.CumulativeOverflowed = true
 		}
 	}
-	if isNew && f.inUse() {
-		f.function = u.store.functions.function(f.id)
-		g.functions[f.id] = f
-		g.ordered = append(g.ordered, f)
+}
+
+// overflowFunction counts the weights of a function that has no place.
+func (u *Update) overflowFunction(weight *FunctionWeight) {
+	if u.store.settings.Flat && weight.Flat != 0 {
+		u.overflow(flat, weight.Flat)
 	}
-	return weight.CumulativeOverflowed
+	weight.CumulativeOverflowed = u.store.settings.Cumulative && weight.Cumulative != 0
 }
 
 func (f *functionPoints) inUse() bool {
 	return f.points[flat].exists || f.points[cumulative].exists
 }
 
-// admit says whether a function has a series of a kind, or may have one: first
-// come, first served, within both limits.
-func (u *Update) admit(f *functionPoints, k kind) bool {
-	if f.points[k].exists {
-		return true
-	}
-	places, limit := u.stream.places, u.store.settings.FunctionLimit
-	if _, admitted := places[f.id]; !admitted && limit > 0 && len(places) >= limit {
+// takeFor takes a place for a series of a function among those that have some.
+func (u *Update) takeFor(f *functionPoints) bool {
+	if !u.take() {
 		return false
 	}
-	if !u.store.reserve() {
-		return false
-	}
-	if places == nil {
-		places = make(map[FunctionID]int)
-		u.stream.places = places
-	}
-	places[f.id]++
+	u.stream.places[f.id]++
 	return true
 }
 

@@ -276,25 +276,24 @@ func (d *Dictionary) pushOnce(function FunctionID) {
 	}
 }
 
-// Frames calls yield with every frame of a stack, from the leaf to the root,
-// until it returns false. A stack that isn't there has no frames.
-func (d *Dictionary) Frames(index int32, yield func(Frame) bool) {
+// StackLocations returns the location indices of a stack, the leaf's first, as
+// they are in the message: LocationFrames takes any. A stack that isn't there
+// has none.
+func (d *Dictionary) StackLocations(index int32) pcommon.Int32Slice {
 	if index <= 0 || int(index) >= len(d.stackFacts) {
-		return
+		return noLocations
 	}
-	indices := d.stacks.At(int(index)).LocationIndices()
-	for i := range indices.Len() {
-		for _, frame := range d.locationFrames(indices.At(i)) {
-			if !yield(frame) {
-				return
-			}
-		}
-	}
+	return d.stacks.At(int(index)).LocationIndices()
 }
 
-// locationFrames returns the frames of a location, innermost first; never
+var noLocations = pcommon.NewInt32Slice()
+
+// Locations is the number of entries in the location table.
+func (d *Dictionary) Locations() int { return len(d.locationFacts) }
+
+// LocationFrames returns the frames of a location, innermost first; never
 // none.
-func (d *Dictionary) locationFrames(index int32) []Frame {
+func (d *Dictionary) LocationFrames(index int32) []Frame {
 	if index < 0 || int(index) >= len(d.locationFacts) {
 		return []Frame{{d.unknown[0], NoString, NoString}}
 	}

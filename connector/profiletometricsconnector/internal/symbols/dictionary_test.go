@@ -123,26 +123,23 @@ func TestFilesTellFunctionsApartOnRequest(t *testing.T) {
 	assert.Equal(t, []Function{{"main.leaf", "main.go"}, {"main.root", "main.go"}, {"main.leaf", "other.go"}}, got)
 }
 
-func TestFramesAreVisitedFromTheLeaf(t *testing.T) {
+func TestFramesHaveFunctionFileAndMapping(t *testing.T) {
 	data := dictionary()
 	stack := addStack(data, 3, 1, 99)
 	var d Dictionary
 	d.Reset(data, false)
 	var got []string
-	d.Frames(stack, func(frame Frame) bool {
-		file, _ := d.String(frame.File)
-		mapping, _ := d.String(frame.Mapping)
-		got = append(got, d.Function(frame.Function).Name+" "+file+" "+mapping)
-		return true
-	})
+	for _, location := range d.StackLocations(stack).All() {
+		for _, frame := range d.LocationFrames(location) {
+			file, _ := d.String(frame.File)
+			mapping, _ := d.String(frame.Mapping)
+			got = append(got, d.Function(frame.Function).Name+" "+file+" "+mapping)
+		}
+	}
 	assert.Equal(t, []string{"[libc.so]  /usr/lib/libc.so", "main.leaf main.go ", "main.root main.go ", "[unknown]  "}, got)
-
-	visited := 0
-	d.Frames(stack, func(Frame) bool { visited++; return false })
-	assert.Equal(t, 1, visited)
-	d.Frames(0, func(Frame) bool { visited++; return true })
-	d.Frames(77, func(Frame) bool { visited++; return true })
-	assert.Equal(t, 1, visited)
+	assert.Zero(t, d.StackLocations(0).Len())
+	assert.Zero(t, d.StackLocations(77).Len())
+	assert.Equal(t, 8, d.Locations())
 }
 
 func TestReferencesThatLeadNowhereAreReported(t *testing.T) {
@@ -328,10 +325,11 @@ func FuzzIndices(f *testing.F) {
 			for _, function := range functions {
 				require.NotEmpty(t, d.Function(function).Name)
 			}
-			d.Frames(stack, func(frame Frame) bool {
-				d.Function(frame.Function)
-				return true
-			})
+			for _, location := range d.StackLocations(stack).All() {
+				for _, frame := range d.LocationFrames(location) {
+					d.Function(frame.Function)
+				}
+			}
 			d.LeafLocation(stack)
 		}
 	})
