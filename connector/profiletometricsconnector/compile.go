@@ -39,6 +39,7 @@ func (c *Config) compile() (*definition, error) {
 			Exemplars:      compiler.exemplars(),
 		},
 	}
+	compiled.selection.Rules = compiler.exportRules(compiled.measures)
 	compiled.series = compiler.series(compiled)
 	compiler.checkNames()
 	return compiled, errors.Join(compiler.errs...)
@@ -68,8 +69,8 @@ func (c *compiler) notNegative(path string, value int) {
 
 func (c *compiler) measures() *measure.Table {
 	metrics := &c.config.Metrics
-	if !metrics.CPU.Enabled && !metrics.Memory.Enabled && !metrics.MemoryUsage.Enabled && len(c.config.SampleTypes) == 0 {
-		c.fail("metrics", "no metric is enabled; set metrics.cpu.enabled, metrics.memory.enabled or metrics.memory_usage.enabled to true, or add to sample_types")
+	if !metrics.CPU.Enabled && !metrics.Memory.Enabled && !metrics.MemoryUsage.Enabled && len(c.config.SampleTypes) == 0 && len(c.config.ExportRules) == 0 {
+		c.fail("metrics", "no metric is enabled; set metrics.cpu.enabled, metrics.memory.enabled or metrics.memory_usage.enabled to true, or add to sample_types or export_rules")
 	}
 	return measure.NewTable(
 		c.builtIn("metrics.cpu", metrics.CPU, measure.Time, "s, ms, us or ns"),
@@ -159,6 +160,11 @@ func (c *compiler) checkNames() {
 	}
 	for i, sampleType := range c.config.SampleTypes {
 		claim(fmt.Sprintf("sample_types[%d].metric_name", i), sampleType.MetricName)
+	}
+	for _, name := range c.ruleNames() {
+		if owner, taken := owners[name]; taken {
+			c.fail(rulePath(name), "the metric name %q is that of %s already; choose another", name, owner)
+		}
 	}
 }
 

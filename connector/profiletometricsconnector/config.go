@@ -24,6 +24,10 @@ type Config struct {
 	ThreadFilter  FilterConfig `mapstructure:"thread_filter"`
 	PatternFilter FilterConfig `mapstructure:"pattern_filter"`
 
+	// ExportRules are further metrics, by name, of the samples that an
+	// expression and a pattern on stacks choose.
+	ExportRules map[string]ExportRuleConfig `mapstructure:"export_rules"`
+
 	// AggregationTemporality of the counters: cumulative or delta.
 	AggregationTemporality string `mapstructure:"aggregation_temporality"`
 	// MetricsFlushInterval is the time between two flushes; 0 flushes within
@@ -139,6 +143,21 @@ type FilterConfig struct {
 	_ struct{}
 }
 
+// ExportRuleConfig is one export rule.
+type ExportRuleConfig struct {
+	// Expr chooses samples: [application[.profile type]][{matchers}].
+	Expr string `mapstructure:"expr"`
+	// Node is total (the default) or a pattern on stacks.
+	Node string `mapstructure:"node"`
+	// GroupBy lists the attributes of the points.
+	GroupBy []string `mapstructure:"group_by"`
+	// Labels is the older spelling of GroupBy.
+	Labels []string `mapstructure:"labels"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
 // ResourceAttributesConfig chooses the attributes of input resources that stay
 // on the output.
 type ResourceAttributesConfig struct {
@@ -185,6 +204,7 @@ func createDefaultConfig() component.Config {
 			Function:    FunctionConfig{Enabled: true, Flat: true, Cumulative: true, Limit: 500},
 		},
 		Dimensions:                  []string{"process.executable.name"},
+		ExportRules:                 map[string]ExportRuleConfig{},
 		AggregationTemporality:      temporalityCumulative,
 		MetricsFlushInterval:        15 * time.Second,
 		MetricsExpiration:           5 * time.Minute,

@@ -205,6 +205,111 @@ var invalidConfigs = []struct {
 		"thread_filter.exclude_patterns[0]", "RE2",
 	},
 	{
+		"a rule whose name is no Prometheus name",
+		"export_rules: {cpu-seconds: {}}",
+		"export_rules.cpu-seconds", "use letters, digits",
+	},
+	{
+		"a rule whose name begins with a digit",
+		"export_rules: {2xx_seconds: {}}",
+		"export_rules.2xx_seconds", "the first one not a digit",
+	},
+	{
+		"a rule with the name of a measure",
+		"export_rules: {cpu_time: {}}",
+		"export_rules.cpu_time", "choose another",
+	},
+	{
+		"a rule with the name of a sample type",
+		"sample_types: [{type: goroutine, metric_name: goroutines}]\nexport_rules: {goroutines: {expr: app.goroutine}}",
+		"export_rules.goroutines", "choose another",
+	},
+	{
+		"a rule with both spellings of group_by",
+		"export_rules: {rule: {group_by: [env], labels: [env]}}",
+		"export_rules.rule.labels", "keep group_by alone",
+	},
+	{
+		"a rule grouped by nothing",
+		"export_rules: {rule: {group_by: [env, '']}}",
+		"export_rules.rule.group_by[1]", "name an attribute",
+	},
+	{
+		"a rule grouped by the same twice",
+		"export_rules: {rule: {labels: [env, zone, env]}}",
+		"export_rules.rule.labels[2]", "remove one",
+	},
+	{
+		"a rule grouped by what the connector sets itself",
+		"export_rules: {rule: {group_by: [otel.metric.overflow]}}",
+		"export_rules.rule.group_by[0]", "remove it",
+	},
+	{
+		"a rule whose node does not compile",
+		"export_rules: {rule: {node: 'a;(b'}}",
+		"export_rules.rule.node", "RE2",
+	},
+	{
+		"a rule whose expression has no application",
+		"export_rules: {rule: {expr: '.cpu{env=\"prod\"}'}}",
+		"export_rules.rule.expr", "write the service's name",
+	},
+	{
+		"a rule whose expression does not close its braces",
+		"export_rules: {rule: {expr: 'app.cpu{env=\"prod\"'}}",
+		"export_rules.rule.expr", "add a }",
+	},
+	{
+		"a rule whose expression has its type after the braces",
+		"export_rules: {rule: {expr: 'app{env=\"prod\"}.cpu'}}",
+		"export_rules.rule.expr", "remove it",
+	},
+	{
+		"a rule with a matcher outside of braces",
+		"export_rules: {rule: {expr: 'env=\"prod\"'}}",
+		"export_rules.rule.expr", "write it as application.type{name",
+	},
+	{
+		"a rule with a matcher without an operator",
+		"export_rules: {rule: {expr: '{env}'}}",
+		"export_rules.rule.expr", "write one of =, !=, =~ and !~",
+	},
+	{
+		"a rule with a matcher without a name",
+		"export_rules: {rule: {expr: '{=\"prod\"}'}}",
+		"export_rules.rule.expr", "write name=",
+	},
+	{
+		"a rule with a value that is not quoted",
+		"export_rules: {rule: {expr: '{env=prod}'}}",
+		"export_rules.rule.expr", "write it as \"value\"",
+	},
+	{
+		"a rule with a value without its second quote",
+		"export_rules: {rule: {expr: '{env=\"prod}'}}",
+		"export_rules.rule.expr", "no closing \"",
+	},
+	{
+		"a rule with an escape that does not exist",
+		"export_rules: {rule: {expr: '{env=\"\\d\"}'}}",
+		"export_rules.rule.expr", "write \\\\ for a backslash",
+	},
+	{
+		"a rule with two matchers and no comma",
+		"export_rules: {rule: {expr: '{env=\"prod\" zone=\"a\"}'}}",
+		"export_rules.rule.expr", "separate matchers by a comma",
+	},
+	{
+		"a rule with a bad pattern in a matcher",
+		"export_rules: {rule: {expr: '{env=~\"(\"}'}}",
+		"export_rules.rule.expr", "RE2",
+	},
+	{
+		"a rule with a pattern that closes a group too many",
+		"export_rules: {rule: {expr: '{env!~\"a)(b\"}'}}",
+		"export_rules.rule.expr", "RE2",
+	},
+	{
 		"a temporality that does not exist",
 		"aggregation_temporality: AGGREGATION_DELTA",
 		"aggregation_temporality", "cumulative, delta",
@@ -266,6 +371,8 @@ func TestConfigOfTheWrongFormNamesTheKey(t *testing.T) {
 		{"an unknown measure", "metrics: {gpu: {enabled: true}}", "gpu"},
 		{"an unknown key of a list's entry", "attributes: [{key: a, value: b, kind: regex}]", "attributes[0]"},
 		{"an unknown key of a matcher", "metrics: {function: {include: [{prefix: a}]}}", "metrics.function.include[0]"},
+		{"an unknown key of a rule", "export_rules: {rule: {query: app}}", "export_rules[rule]"},
+		{"a list of rules", "export_rules: [{expr: app}]", "export_rules"},
 		{"a duration that is none", "metrics_flush_interval: soon", "metrics_flush_interval"},
 		{"a list where there must be a number", "metrics: {function: {limit: [1]}}", "metrics.function.limit"},
 		{"text where there must be true or false", "metrics: {cpu: {enabled: perhaps}}", "metrics.cpu.enabled"},
@@ -294,6 +401,9 @@ pattern_filter: {enabled: true, pattern: '(', patterns: [')']}
 metrics_flush_interval: 0s
 metrics_expiration: -1s
 aggregation_cardinality_limit: -1
+export_rules:
+  memory_usage: {expr: 'app{', node: '(', group_by: ['', ''], labels: [a, a]}
+  "no name": {}
 `))
 	require.Error(t, err)
 	for _, path := range []string{
@@ -301,6 +411,9 @@ aggregation_cardinality_limit: -1
 		"sample_types[0].metric_name", "attributes[0].value", "attributes[1].key", "dimensions[0]",
 		"process_filter", "pattern_filter.pattern", "pattern_filter.patterns[0]",
 		"metrics_flush_interval", "metrics_expiration", "aggregation_cardinality_limit",
+		"export_rules.memory_usage: ", "export_rules.memory_usage.expr", "export_rules.memory_usage.node",
+		"export_rules.memory_usage.group_by[0]", "export_rules.memory_usage.group_by[1]",
+		"export_rules.memory_usage.labels: ", "export_rules.memory_usage.labels[1]", "export_rules.no name",
 	} {
 		assert.Contains(t, withDots(err), path)
 	}
@@ -317,6 +430,13 @@ metrics: {cpu: {enabled: false}, memory: {enabled: false}, memory_usage: {enable
 sample_types: [{type: goroutine, unit: count, metric_name: goroutines, metric_unit: "{goroutine}", instrument: gauge}]`},
 		{"a disabled measure leaves its name free", "metrics: {cpu: {enabled: false}, memory: {metric_name: cpu_time}}"},
 		{"no dimensions", "dimensions: []"},
+		{"only a rule", `
+metrics: {cpu: {enabled: false}, memory: {enabled: false}, memory_usage: {enabled: false}}
+export_rules: {rule: {}}`},
+		{"a rule of which nothing is written", "export_rules: {rule: }"},
+		{"no rules", "export_rules: "},
+		{"a rule with colons in its name", "export_rules: {job:cpu:total: {}}"},
+		{"a rule with an attribute's name in full", `export_rules: {rule: {expr: '{k8s.pod/label-app!="a"}'}}`},
 		{"an empty default", "attributes: [{key: a, value: b, type: regex, default: ''}]"},
 	}
 	for _, tt := range tests {
@@ -345,6 +465,7 @@ metrics_flush_interval: 15s
 metrics_expiration: 5m
 aggregation_cardinality_limit: 20000
 resource_attributes: {}
+export_rules: {}
 `))
 	require.NoError(t, err)
 	implied, err := loadConfig([]byte("{}"))

@@ -267,6 +267,11 @@ thread_filter: {enabled: true, pattern: '.*'}
 pattern_filter: {enabled: true, pattern: '.*', exclude_patterns: ['^idle$']}
 aggregation_cardinality_limit: 20
 resource_attributes: {exclude: [process.pid]}
+export_rules:
+  rule_cpu_seconds_total: {expr: '{thread_name=~".*"}', node: '(^|;)main', group_by: [thread.name, p, absent]}
+  rule_alloc_bytes_total: {expr: 'api.alloc_space', node: total}
+  rule_live_bytes: {expr: 'api.inuse_space{env!~"x"}', node: ';', group_by: [env]}
+  rule_objects: {expr: 'api.inuse_objects{process.executable.name!="y"}', group_by: [process_executable_name]}
 `
 
 // FuzzConsumeRawOTLP gives whatever the Collector can read from the wire.

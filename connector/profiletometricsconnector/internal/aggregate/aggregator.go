@@ -83,6 +83,7 @@ func (a *Aggregator) Add(profiles pprofile.Profiles, now time.Time) Report {
 
 func (b *batch) addResource(profiles pprofile.ResourceProfiles) {
 	b.resource.reset(profiles, b.selection.Resource)
+	b.rules.resourceKnown = false
 	b.choose(profiles.Resource().Attributes())
 	for i, scope := range profiles.ScopeProfiles().All() {
 		b.position.Scope = i
@@ -158,7 +159,12 @@ func (b *batch) addProfile(profile pprofile.Profile, targets []measure.Target) {
 	b.beginProfile(profile)
 	b.scan(samples, b.monotonic(targets))
 	b.divide()
-	for _, target := range targets {
+	for i, target := range targets {
+		if target.Rule != 0 {
+			// Rules come after all measures.
+			b.addRules(profile, targets[i:])
+			break
+		}
 		b.commit(profile, target)
 	}
 	b.endProfile()

@@ -37,6 +37,7 @@ type batch struct {
 	extraction extractionTable
 	outputs    outputTable
 	functions  functionTable
+	rules      ruleTable
 	exemplars  exemplarTable
 	known      knownFunctions
 	generation int // of the function IDs
@@ -55,6 +56,7 @@ type batch struct {
 	// read what is current from the batch.
 	fillResource func(pcommon.Resource)
 	fillGroup    func(pcommon.Map)
+	fillRule     func(pcommon.Map)
 	current      output
 }
 
@@ -80,6 +82,7 @@ func newBatch(a *Aggregator) *batch {
 	b.exemplars.limit = a.options.Exemplars
 	b.fillResource = b.resource.fill
 	b.fillGroup = b.writeGroup
+	b.fillRule = b.writeRuleGroup
 	return b
 }
 
@@ -89,7 +92,8 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 	b.report = Report{}
 	b.position = Position{}
 	b.symbols.Reset(dictionary, b.options.TellFilesApart)
-	b.attributes.reset(&b.symbols, b.selection)
+	b.rules.reset(b.selection.Rules)
+	b.attributes.reset(&b.symbols, b.selection, &b.rules)
 	functionsChanged := b.generation != b.symbols.Generation()
 	if functionsChanged {
 		b.generation = b.symbols.Generation()
@@ -109,6 +113,7 @@ func (b *batch) end() {
 	b.resource = resourceKey{key: b.resource.key, full: b.resource.full}
 	b.scope = pcommon.InstrumentationScope{}
 	b.groups.release()
+	b.rules.release()
 }
 
 // emptied returns a zeroed slice of length n that reuses memory.

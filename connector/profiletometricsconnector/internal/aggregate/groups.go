@@ -25,23 +25,24 @@ type attributeTable struct {
 
 const (
 	irrelevant int32 = -1 - iota
-	// matched: only extractors look at the entry.
+	// matched: only extractors and rules look at the entry.
 	matched
 	// broken: the entry has no key that could be read.
 	broken
 )
 
-func (t *attributeTable) reset(dictionary *symbols.Dictionary, selected *selection.Selection) {
+func (t *attributeTable) reset(dictionary *symbols.Dictionary, selected *selection.Selection, rules *ruleTable) {
 	t.relevant = false
 	t.wanted = t.wanted[:0]
 	all := selected.LooksInAttributes()
 	keys := selected.Wanted()
-	if len(keys) == 0 && !all {
+	if len(keys) == 0 && !all && selected.Rules.None() {
 		return
 	}
 	for i := range dictionary.Attributes() {
 		kind := irrelevant
 		key, _, problem := dictionary.Attribute(int32(i))
+		forRules := rules.locate(selected.Rules, key)
 		switch {
 		case problem.Reason != "":
 			kind = broken
@@ -49,7 +50,7 @@ func (t *attributeTable) reset(dictionary *symbols.Dictionary, selected *selecti
 		default:
 			if position := slices.Index(keys, key); position >= 0 {
 				kind = int32(position)
-			} else if all {
+			} else if all || forRules {
 				kind = matched
 			}
 		}

@@ -23,11 +23,13 @@ const (
 // Report says what became of the samples of a batch. Every sample is counted
 // once.
 type Report struct {
-	// Converted samples went to at least one metric.
+	// Converted samples went to at least one metric, or were seen by the rules
+	// that read their profiles.
 	Converted int64
 	// Filtered samples did not pass a filter.
 	Filtered int64
-	// Ignored samples belong to profiles without an enabled measure.
+	// Ignored samples belong to profiles that no enabled measure and no rule
+	// reads.
 	Ignored int64
 	// Malformed counts samples by what is wrong with them. As far as their
 	// weight is known, it was counted. Nil for none.

@@ -40,6 +40,9 @@ type Profile struct {
 type Target struct {
 	// Stream is an index into Table.Streams.
 	Stream int
+	// Rule is the number of the export rule that asks, in the order of AddRule
+	// from 1; 0 for a measure.
+	Rule int
 	// Factor turns one unit of weight into base units.
 	Factor int64
 	// FromSampleCount marks CPU time that was computed as samples × period. A
@@ -70,16 +73,27 @@ type BuiltIn struct {
 	Unit string
 }
 
-// Table is the compiled set of measures. It is immutable and safe for
-// concurrent use.
+// Table is the compiled set of measures. Once AddRule has added the last rule,
+// it is immutable and safe for concurrent use.
 type Table struct {
 	streams []Stream
 
-	cpu, allocated, live int // stream indices, or disabled
-	byType               map[string][]matcher
+	builtIns [builtIns]int // stream indices, or disabled
+	byType   map[string][]matcher
+	rules    []rule
 }
 
 const disabled = -1
+
+// builtIn is one of the measures that need no entry.
+type builtIn int
+
+const (
+	cpuTime builtIn = iota
+	allocatedBytes
+	liveBytes
+	builtIns
+)
 
 // matcher is one way in which profiles of a sample type feed a stream.
 type matcher struct {
@@ -92,9 +106,9 @@ type matcher struct {
 // whatever else was asked for.
 func NewTable(cpu, allocated, live BuiltIn, more []SampleType) *Table {
 	table := &Table{byType: make(map[string][]matcher)}
-	table.cpu = table.addBuiltIn(cpu, false)
-	table.allocated = table.addBuiltIn(allocated, false)
-	table.live = table.addBuiltIn(live, true)
+	table.builtIns[cpuTime] = table.addBuiltIn(cpu, false)
+	table.builtIns[allocatedBytes] = table.addBuiltIn(allocated, false)
+	table.builtIns[liveBytes] = table.addBuiltIn(live, true)
 	for _, sampleType := range more {
 		table.addSampleType(sampleType)
 	}
@@ -178,19 +192,24 @@ func (t *Table) add(stream Stream, unit Unit) int {
 }
 
 // Resolve appends to targets the streams that a profile feeds: none, the
-// built-in measure that it is, and every entry that asks for its sample type.
+// built-in measure that it is, every entry that asks for its sample type, and,
+// after these, every rule that does.
 func (t *Table) Resolve(targets []Target, profile Profile) []Target {
-	if target, ok := t.builtIn(profile); ok && target.Stream != disabled {
-		targets = append(targets, target)
+	measure, recognized, ok := recognize(profile)
+	if ok && t.builtIns[measure] != disabled {
+		recognized.Stream = t.builtIns[measure]
+		targets = append(targets, recognized)
 	}
-	if len(t.byType) == 0 {
-		return targets
-	}
-	unit := ParseUnit(profile.Unit)
-	for _, matcher := range t.byType[strings.ToLower(profile.Type)] {
-		if matcher.matches(profile.Unit, unit.Dimension) {
-			targets = append(targets, Target{Stream: matcher.stream, Factor: unit.Factor})
+	if len(t.byType) > 0 {
+		unit := ParseUnit(profile.Unit)
+		for _, matcher := range t.byType[strings.ToLower(profile.Type)] {
+			if matcher.matches(profile.Unit, unit.Dimension) {
+				targets = append(targets, Target{Stream: matcher.stream, Factor: unit.Factor})
+			}
 		}
+	}
+	if len(t.rules) > 0 {
+		targets = t.resolveRules(targets, profile)
 	}
 	return targets
 }
@@ -202,49 +221,43 @@ func (m matcher) matches(unit string, dimension Dimension) bool {
 	return m.unit == "" || dimension != Other || strings.EqualFold(m.unit, unit)
 }
 
-func (t *Table) builtIn(profile Profile) (Target, bool) {
+// recognize finds the built-in measure that a profile is. The stream of the
+// target is left to the caller.
+func recognize(profile Profile) (builtIn, Target, bool) {
 	unit := ParseUnit(profile.Unit)
 	switch strings.ToLower(profile.Type) {
 	case "cpu":
 		if unit.Dimension == Time {
-			return t.cpuTime(unit), true
+			return cpuTime, Target{Factor: unit.Factor, CPUTime: true}, true
 		}
-		return t.cpuFromCount(profile)
+		return cpuFromCount(profile)
 	case "process_cpu", "on_cpu", "itimer":
-		return t.cpuTime(unit), unit.Dimension == Time
+		return cpuTime, Target{Factor: unit.Factor, CPUTime: true}, unit.Dimension == Time
 	case "samples", "sample":
-		return t.cpuFromCount(profile)
+		return cpuFromCount(profile)
 	case "alloc_space", "allocated_space", "alloc_in_new_tlab_bytes", "alloc_outside_tlab_bytes", "allocated_bytes":
-		return Target{Stream: t.allocated, Factor: unit.Factor}, unit.Dimension == Bytes
+		return allocatedBytes, Target{Factor: unit.Factor}, unit.Dimension == Bytes
 	case "inuse_space", "live", "heap_live_size", "inuse_bytes":
-		return Target{Stream: t.live, Factor: unit.Factor}, unit.Dimension == Bytes
+		return liveBytes, Target{Factor: unit.Factor}, unit.Dimension == Bytes
 	default:
-		return Target{}, false
+		return 0, Target{}, false
 	}
-}
-
-func (t *Table) cpuTime(unit Unit) Target {
-	return Target{Stream: t.cpu, Factor: unit.Factor, CPUTime: true}
 }
 
 // cpuFromCount recognizes a profile that counts samples taken once per period
 // of CPU time.
-func (t *Table) cpuFromCount(profile Profile) (Target, bool) {
+func cpuFromCount(profile Profile) (builtIn, Target, bool) {
 	if !strings.EqualFold(profile.Unit, "count") || profile.Period <= 0 {
-		return Target{}, false
+		return 0, Target{}, false
 	}
 	switch strings.ToLower(profile.PeriodType) {
 	case "cpu", "process_cpu", "on_cpu", "itimer":
 	default:
-		return Target{}, false
+		return 0, Target{}, false
 	}
 	period := ParseUnit(profile.PeriodUnit)
 	if period.Dimension != Time {
-		return Target{}, false
+		return 0, Target{}, false
 	}
-	return Target{
-		Stream:          t.cpu,
-		Factor:          Multiply(profile.Period, period.Factor),
-		FromSampleCount: true,
-	}, true
+	return cpuTime, Target{Factor: Multiply(profile.Period, period.Factor), FromSampleCount: true}, true
 }

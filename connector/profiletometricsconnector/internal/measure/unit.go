@@ -16,6 +16,8 @@ const (
 	Time
 	// Bytes are counted one by one.
 	Bytes
+
+	dimensions = iota
 )
 
 // Unit is one way of writing a quantity.

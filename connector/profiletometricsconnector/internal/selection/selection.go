@@ -31,6 +31,8 @@ type Selection struct {
 	Dimensions []string
 	Extractors []*Extractor
 	Resource   ResourceAttributes
+	// Rules are the export rules; nil for none.
+	Rules *Rules
 
 	// wanted are the keys that Lookup finds, each once; the dimensions first,
 	// in their order.

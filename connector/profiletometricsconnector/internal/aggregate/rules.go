@@ -1,0 +1,385 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/selection"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
+)
+
+// ruleTable evaluates export rules. Whether a rule takes samples depends on
+// their attributes, which is decided once per group, and on their stack, which
+// is decided once per stack.
+type ruleTable struct {
+	// places are, by index of the dictionary's attribute table, where rules
+	// look for the entry.
+	places []selection.RulePlace
+
+	// resource are the values of the resource, once they are known; shared
+	// those of everything around the samples of a profile, and values those of
+	// a group.
+	resourceKnown            bool
+	resource, shared, values selection.RuleValues
+
+	// rows say, for each group of the profile, to which series of each of its
+	// rules the samples go; row 0 is that of the groups without attributes of
+	// their own that rules look up.
+	rows []int32
+	// perStack are the rules of a row that need a look at each stack.
+	perStack []int
+
+	// stacks are what is known of each stack, by pattern and, one up, index of
+	// the stack table.
+	stacks [][]verdict
+	// text is the stack that was written out last.
+	text      []byte
+	textStack int32
+
+	// Series are numbered by their rule and attributes, for longer than a
+	// batch: most come again in the next.
+	ids     map[string]int32
+	keys    []string
+	sums    []ruleSum // of the profile, by number
+	key     []byte
+	touched [][]int32 // the numbers that have a sum, by rule of the profile
+
+	// The series to be filled.
+	rule    *selection.Rule
+	current string // its key
+}
+
+// ruleSum is what a profile adds to a series.
+type ruleSum struct {
+	weight    int64
+	touched   bool
+	exemplars []series.Exemplar
+}
+
+// Entries of rows that are no series.
+const (
+	undecided int32 = 0
+	refused   int32 = -1
+	// Number n is written as n + firstSeries.
+	firstSeries int32 = 1
+)
+
+// maxRuleSeries is how many series are remembered from batch to batch.
+const maxRuleSeries = 1 << 16
+
+// unwritten is no stack, not even the one that isn't there.
+const unwritten = noStack - 1
+
+func (t *ruleTable) reset(rules *selection.Rules) {
+	if rules.None() {
+		return
+	}
+	t.places = t.places[:0]
+	for len(t.stacks) < rules.Nodes() {
+		t.stacks = append(t.stacks, nil)
+	}
+	for i := range t.stacks {
+		t.stacks[i] = t.stacks[i][:0]
+	}
+	t.textStack = unwritten
+	if t.ids == nil || len(t.keys) > maxRuleSeries {
+		t.ids, t.keys, t.sums = make(map[string]int32), nil, nil
+	}
+}
+
+func (t *ruleTable) release() {
+	t.resource.Release()
+	t.shared.Release()
+	t.values.Release()
+}
+
+// locate takes in the next entry of the attribute table and says whether any
+// rule looks at it.
+func (t *ruleTable) locate(rules *selection.Rules, key string) bool {
+	if rules.None() {
+		return false
+	}
+	place := rules.Find(key)
+	t.places = append(t.places, place)
+	return place.Matters()
+}
+
+// addRules counts a profile's samples for the rules that ask for them.
+func (b *batch) addRules(profile pprofile.Profile, targets []measure.Target) {
+	t := &b.rules
+	b.shareRuleValues()
+	t.rows = emptied(t.rows, len(targets)*(len(b.groups.groups)+1))
+	for len(t.touched) < len(targets) {
+		t.touched = append(t.touched, nil)
+	}
+	for _, out := range b.outputs.outputs {
+		b.sumRules(b.ruleRow(out.group, targets), targets, out)
+	}
+	for i, target := range targets {
+		b.commitRule(profile, target, t.touched[i])
+		for _, number := range t.touched[i] {
+			t.sums[number] = ruleSum{exemplars: t.sums[number].exemplars[:0]}
+		}
+		t.touched[i] = t.touched[i][:0]
+	}
+}
+
+// shareRuleValues looks up what all samples of a profile have in common.
+func (b *batch) shareRuleValues() {
+	t, rules := &b.rules, b.selection.Rules
+	if !t.resourceKnown {
+		t.resourceKnown = true
+		t.resource.Reset(rules)
+		for key, value := range b.resource.attributes.All() {
+			t.resource.Put(rules.Find(key), key, value)
+		}
+	}
+	t.shared.Reset(rules)
+	b.putRuleValues(&t.shared, b.groups.profile)
+	for key, value := range b.scope.Attributes().All() {
+		t.shared.Put(rules.Find(key), key, value)
+	}
+	t.shared.Fill(&t.resource)
+}
+
+// putRuleValues looks up what is among entries of the attribute table, and
+// says whether there was any.
+func (b *batch) putRuleValues(values *selection.RuleValues, indices []int32) bool {
+	found := false
+	for _, index := range indices {
+		if place := b.rules.places[index]; place.Matters() {
+			key, value, _ := b.symbols.Attribute(index)
+			values.Put(place, key, value)
+			found = true
+		}
+	}
+	return found
+}
+
+// ruleRow returns, for each of the rules, the series to which the samples of a
+// group go.
+func (b *batch) ruleRow(group int32, targets []measure.Target) []int32 {
+	t := &b.rules
+	row := t.rows[(int(group)+1)*len(targets):][:len(targets)]
+	if row[0] != undecided {
+		return row
+	}
+	t.values.Reset(b.selection.Rules)
+	if b.putRuleValues(&t.values, b.groups.groups[group].attributes) {
+		t.values.Fill(&t.shared)
+		b.decideRules(row, targets, &t.values)
+		return row
+	}
+	common := t.rows[:len(targets)]
+	if common[0] == undecided {
+		b.decideRules(common, targets, &t.shared)
+	}
+	copy(row, common)
+	return row
+}
+
+func (b *batch) decideRules(row []int32, targets []measure.Target, values *selection.RuleValues) {
+	for i, target := range targets {
+		row[i] = refused
+		if rule := b.selection.Rules.Rule(target.Rule); rule.Takes(values) {
+			row[i] = b.ruleSeries(target.Rule, rule, values) + firstSeries
+		}
+	}
+}
+
+// ruleSeries numbers a series of a rule.
+func (b *batch) ruleSeries(number int, rule *selection.Rule, values *selection.RuleValues) int32 {
+	t := &b.rules
+	t.key = binary.AppendUvarint(t.key[:0], uint64(number))
+	for i := range rule.GroupBy {
+		t.key = appendText(t.key, rule.GroupValue(i, values))
+	}
+	if id, ok := t.ids[string(t.key)]; ok {
+		return id
+	}
+	id := int32(len(t.keys))
+	key := string(t.key)
+	t.ids[key] = id
+	t.keys = append(t.keys, key)
+	t.sums = append(t.sums, ruleSum{})
+	return id
+}
+
+// sumRules adds the weights of an output to the series of a row.
+func (b *batch) sumRules(row []int32, targets []measure.Target, out output) {
+	t := &b.rules
+	t.perStack = t.perStack[:0]
+	total, summed := int64(0), false
+	for i, place := range row {
+		switch {
+		case place == refused:
+		case b.selection.Rules.Rule(targets[i].Rule).Node != selection.AnyNode || len(b.exemplars.ofSlots) > 0:
+			t.perStack = append(t.perStack, i)
+		default:
+			if !summed {
+				total, summed = b.sum(out), true
+			}
+			t.add(i, place, total)
+		}
+	}
+	if len(t.perStack) == 0 {
+		return
+	}
+	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+		s := &b.slots.slots[number]
+		if s.weight == 0 {
+			continue
+		}
+		for _, i := range t.perStack {
+			if b.nodeMatches(b.selection.Rules.Rule(targets[i].Rule).Node, s.stack) {
+				b.exemplifyRule(t.add(i, row[i], s.weight), s)
+			}
+		}
+	}
+}
+
+// exemplifyRule keeps the heaviest exemplars of a slot that a rule counted.
+func (b *batch) exemplifyRule(sum *ruleSum, s *slot) {
+	if s.exemplars == 0 {
+		return
+	}
+	for _, exemplar := range b.exemplars.ofSlots[s.exemplars-1] {
+		sum.exemplars = series.KeepHeaviest(sum.exemplars, exemplar, b.exemplars.limit)
+	}
+}
+
+func (b *batch) sum(out output) int64 {
+	total := int64(0)
+	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+		total = measure.Add(total, b.slots.slots[number].weight)
+	}
+	return total
+}
+
+// add adds to a series of the i-th rule of the profile.
+func (t *ruleTable) add(i int, place int32, weight int64) *ruleSum {
+	number := place - firstSeries
+	sum := &t.sums[number]
+	if !sum.touched {
+		sum.touched = true
+		t.touched[i] = append(t.touched[i], number)
+	}
+	sum.weight = measure.Add(sum.weight, weight)
+	return sum
+}
+
+// nodeMatches applies a pattern to a stack, once.
+func (b *batch) nodeMatches(node int, stack int32) bool {
+	if node == selection.AnyNode {
+		return true
+	}
+	t := &b.rules
+	if len(t.stacks[node]) == 0 {
+		t.stacks[node] = emptied(t.stacks[node], b.symbols.Stacks()+1)
+	}
+	known := &t.stacks[node][stack+1]
+	if *known == open {
+		b.writeStack(stack)
+		*known = no
+		if b.selection.Rules.NodeMatches(node, t.text) {
+			*known = yes
+		}
+	}
+	return *known == yes
+}
+
+// writeStack writes a stack out for the patterns: the names from the root to
+// the leaf, with inlined functions in the order of their calls.
+func (b *batch) writeStack(stack int32) {
+	t := &b.rules
+	if t.textStack == stack {
+		return
+	}
+	t.text = t.text[:0]
+	locations := b.symbols.StackLocations(stack)
+	for i := locations.Len() - 1; i >= 0; i-- {
+		for _, frame := range slices.Backward(b.symbols.LocationFrames(locations.At(i))) {
+			if len(t.text) > 0 {
+				t.text = append(t.text, selection.NodeSeparator)
+			}
+			t.text = append(t.text, b.symbols.Function(frame.Function).Name...)
+		}
+	}
+	if len(t.text) == 0 {
+		t.text = append(t.text, symbols.Unknown...)
+	}
+	t.textStack = stack
+}
+
+// noAttributes is the key of the resource that rules have: none of the input's
+// attributes is left.
+var noAttributes = appendMap(nil, pcommon.NewMap(), func(string) bool { return false })
+
+// commitRule adds what was counted for a rule to its series.
+func (b *batch) commitRule(profile pprofile.Profile, target measure.Target, numbers []int32) {
+	snapshot := b.measures.Streams()[target.Stream].Snapshot
+	if len(numbers) == 0 && !snapshot {
+		return
+	}
+	update := b.store.Update(series.Resource{Key: noAttributes, Fill: func(pcommon.Resource) {}}, b.now)
+	defer update.End()
+	if !snapshot {
+		update.Counter(target.Stream)
+		b.addRuleSeries(&update, target, numbers)
+		return
+	}
+	source := series.Source{Key: b.source(), Measured: b.measured(profile), Batch: b.number}
+	if update.Snapshot(target.Stream, source) {
+		b.addRuleSeries(&update, target, numbers)
+		update.EndSnapshot()
+	}
+}
+
+func (b *batch) addRuleSeries(update *series.Update, target measure.Target, numbers []int32) {
+	t := &b.rules
+	t.rule = b.selection.Rules.Rule(target.Rule)
+	for _, number := range numbers {
+		t.current = t.keys[number]
+		b.key = append(b.key[:0], t.current...)
+		sum := &t.sums[number]
+		name := series.Group{Key: b.key, Fill: b.fillRule}
+		update.Add(name, measure.Multiply(sum.weight, target.Factor), nil)
+		if len(sum.exemplars) > 0 {
+			update.Exemplify(name, b.exemplars.scale(0, sum.exemplars, target.Factor))
+		}
+	}
+}
+
+// writeRuleGroup writes the point attributes of the current series of a rule.
+func (b *batch) writeRuleGroup(attributes pcommon.Map) {
+	t := &b.rules
+	text := t.current
+	_, text = cutUvarint(text)
+	for _, key := range t.rule.GroupBy {
+		var length uint64
+		length, text = cutUvarint(text)
+		attributes.PutStr(key, text[:length])
+		text = text[length:]
+	}
+}
+
+// cutUvarint reads what binary.AppendUvarint wrote.
+func cutUvarint(text string) (uint64, string) {
+	value, n := uint64(0), 0
+	for {
+		c := text[n]
+		value |= uint64(c&0x7f) << (7 * n)
+		n++
+		if c < 0x80 {
+			return value, text[n:]
+		}
+	}
+}
