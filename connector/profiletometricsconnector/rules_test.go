@@ -31,9 +31,9 @@ func ruleOn(name, expression, node string) string {
 // one at its end.
 func TestRulesAgreeWithTheFunctionMetrics(t *testing.T) {
 	tests := []struct{ file, metric, expression string }{
-		{"gotool-cpu", "cpu_time", ""},
-		{"gotool-heap", "memory_usage", `app.inuse_space`},
-		{"gotool-heap", "memory_allocation", `app.alloc_space{}`},
+		{"c-native-cpu", "cpu_time", ""},
+		{"parca-heap", "memory_usage", `app.inuse_space`},
+		{"parca-heap", "memory_allocation", `app.alloc_space{}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.file+" "+tt.metric, func(t *testing.T) {
