@@ -8,6 +8,7 @@ package aggregate // import "github.com/profiletometrics/profiletometrics/connec
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -157,7 +158,7 @@ func (b *batch) addProfile(profile pprofile.Profile, targets []measure.Target) {
 		return
 	}
 	b.beginProfile(profile)
-	b.scan(samples, b.monotonic(targets))
+	b.scan(samples, b.feedsCounter(targets))
 	b.divide()
 	for i, target := range targets {
 		if target.Rule != 0 {
@@ -187,14 +188,11 @@ func (b *batch) ignore(profile pprofile.Profile) {
 	b.report.Ignored += int64(samples)
 }
 
-// monotonic is true where weights only go to counters.
-func (b *batch) monotonic(targets []measure.Target) bool {
-	for _, target := range targets {
-		if b.measures.Streams()[target.Stream].Snapshot {
-			return false
-		}
-	}
-	return true
+// feedsCounter is true where weights go to a counter, which must not fall.
+func (b *batch) feedsCounter(targets []measure.Target) bool {
+	return slices.ContainsFunc(targets, func(target measure.Target) bool {
+		return !b.measures.Streams()[target.Stream].Snapshot
+	})
 }
 
 // measured is the time of a profile, for want of it the time of its arrival.

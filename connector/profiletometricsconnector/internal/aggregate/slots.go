@@ -78,12 +78,12 @@ func (t *slotTable) slot(group, stack int32, sample int) *slot {
 }
 
 // scan is the one pass over the samples of a profile.
-func (b *batch) scan(samples pprofile.SampleSlice, monotonic bool) {
+func (b *batch) scan(samples pprofile.SampleSlice, feedsCounter bool) {
 	stacks := int32(b.symbols.Stacks())
 	for i := range samples.Len() {
 		sample := samples.At(i)
 		weight, problem := weigh(sample)
-		if monotonic && weight < 0 {
+		if feedsCounter && weight < 0 {
 			problem = symbols.Problem{Reason: NegativeValue}
 		}
 		if problem.Reason == NoWeight || problem.Reason == NegativeValue {
