@@ -44,7 +44,7 @@ func newProfilesToMetrics(settings connector.Settings, config *Config, next cons
 	}
 	compiled.series.ScopeName = metadata.ScopeName
 	compiled.series.ScopeVersion = settings.BuildInfo.Version
-	store := series.NewStore(compiled.series, time.Now())
+	store := series.NewStore(compiled.series)
 	telemetry, err := newTelemetry(settings.TelemetrySettings, store)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connector's own telemetry: %w", err)

@@ -5,8 +5,6 @@ package profiletometricsconnector
 
 import (
 	"context"
-	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,21 +29,6 @@ import (
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 	"github.com/profiletometrics/profiletometrics/internal/testprofile"
 )
-
-// refusing is a metrics pipeline that can be made to refuse.
-type refusing struct {
-	consumertest.MetricsSink
-	refuses atomic.Bool
-}
-
-var errRefused = errors.New("the pipeline is full")
-
-func (r *refusing) ConsumeMetrics(ctx context.Context, metrics pmetric.Metrics) error {
-	if r.refuses.Load() {
-		return errRefused
-	}
-	return r.MetricsSink.ConsumeMetrics(ctx, metrics)
-}
 
 // blocking is a metrics pipeline that takes nothing before its context ends.
 type blocking struct{ consumertest.Consumer }
@@ -89,56 +72,12 @@ func totals(metrics []pmetric.Metrics) []float64 {
 	return values
 }
 
-func TestARefusedFlushKeepsWhatItHeld(t *testing.T) {
-	for temporality, want := range map[string][]float64{
-		"cumulative": {1, 3, 3},
-		"delta":      {1, 2},
-	} {
-		t.Run(temporality, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				next := &refusing{}
-				c := startConnector(t, next, func(config *Config) { config.AggregationTemporality = temporality })
-				for i := range 3 {
-					next.refuses.Store(i == 1)
-					require.NoError(t, c.ConsumeProfiles(t.Context(), oneSecond(t)), "a flush interval stands between the pipelines")
-					time.Sleep(15 * time.Second)
-					synctest.Wait()
-				}
-				require.NoError(t, c.Shutdown(t.Context()))
-				assert.Equal(t, want, totals(next.AllMetrics()))
-			})
-		})
-	}
-}
-
-func TestWithoutAnIntervalTheCallerGetsTheErrorAndKeepsTheBatch(t *testing.T) {
-	next := &refusing{}
-	c := startConnector(t, next, func(config *Config) {
-		config.AggregationTemporality, config.MetricsFlushInterval = "delta", 0
-	})
-	next.refuses.Store(true)
-	require.ErrorIs(t, c.ConsumeProfiles(t.Context(), oneSecond(t)), errRefused)
-	next.refuses.Store(false)
-	require.NoError(t, c.ConsumeProfiles(t.Context(), oneSecond(t)), "the caller sends it again")
-	assert.Equal(t, []float64{1}, totals(next.AllMetrics()))
-	require.NoError(t, c.Shutdown(t.Context()))
-	assert.Len(t, next.AllMetrics(), 1)
-}
-
 func TestShutdownFlushesWhatIsHeld(t *testing.T) {
 	next := new(consumertest.MetricsSink)
 	c := startConnector(t, next, nil)
 	require.NoError(t, c.ConsumeProfiles(t.Context(), oneSecond(t)))
 	require.NoError(t, c.Shutdown(t.Context()))
 	assert.Equal(t, []float64{1}, totals(next.AllMetrics()))
-}
-
-func TestShutdownReportsThatTheLastFlushWasRefused(t *testing.T) {
-	next := &refusing{}
-	next.refuses.Store(true)
-	c := startConnector(t, next, nil)
-	require.NoError(t, c.ConsumeProfiles(t.Context(), oneSecond(t)))
-	require.ErrorIs(t, c.Shutdown(t.Context()), errRefused)
 }
 
 func TestShutdownDoesNotOutlastItsContext(t *testing.T) {

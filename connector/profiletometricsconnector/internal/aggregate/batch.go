@@ -110,7 +110,7 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 // end lets go of the profiles.
 func (b *batch) end() {
 	b.symbols.Release()
-	b.resource = resourceKey{key: b.resource.key, full: b.resource.full}
+	b.resource = resourceKey{key: b.resource.key}
 	b.scope = pcommon.InstrumentationScope{}
 	b.groups.release()
 	b.rules.release()

@@ -80,21 +80,30 @@ func (b *batch) commit(profile pprofile.Profile, target measure.Target) {
 	if len(b.outputs.outputs) == 0 && !snapshot {
 		return
 	}
-	update := b.store.Update(series.Resource{
+	name := series.Resource{
 		Key:       b.resource.key,
 		SchemaURL: b.resource.schemaURL,
 		Fill:      b.fillResource,
-	}, b.now)
+	}
+	b.update(name, profile, target, func(update *series.Update) {
+		b.known.checkEpoch(update.Epoch())
+		b.addOutputs(update, target)
+	})
+}
+
+// update turns to the stream that a profile feeds, and adds to it unless it
+// holds a newer snapshot.
+func (b *batch) update(name series.Resource, profile pprofile.Profile, target measure.Target, add func(*series.Update)) {
+	update := b.store.Update(name, b.now)
 	defer update.End()
-	b.known.checkEpoch(update.Epoch())
-	if !snapshot {
+	if !b.measures.Streams()[target.Stream].Snapshot {
 		update.Counter(target.Stream)
-		b.addOutputs(&update, target)
+		add(&update)
 		return
 	}
 	source := series.Source{Key: b.source(), Measured: b.measured(profile), Batch: b.number}
 	if update.Snapshot(target.Stream, source) {
-		b.addOutputs(&update, target)
+		add(&update)
 		update.EndSnapshot()
 	}
 }
@@ -263,10 +272,7 @@ func (k *knownFunctions) checkEpoch(epoch uint64) {
 
 // identify returns the store's number for a function.
 func (b *batch) identify(update *series.Update, function symbols.FunctionID) series.FunctionID {
-	for len(b.known.ids) <= int(function) {
-		b.known.ids = append(b.known.ids, 0)
-	}
-	known := &b.known.ids[function]
+	known := at(&b.known.ids, int(function))
 	if *known == 0 {
 		entry := b.symbols.Function(function)
 		*known = update.Identify(series.Function{Name: entry.Name, File: entry.File})

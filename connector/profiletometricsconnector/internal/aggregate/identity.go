@@ -21,7 +21,6 @@ type resourceKey struct {
 	schemaURL  string
 	kept       selection.ResourceAttributes
 	key        []byte // of the attributes that stay
-	full       []byte // of all attributes
 }
 
 func (r *resourceKey) reset(profiles pprofile.ResourceProfiles, kept selection.ResourceAttributes) {
@@ -29,7 +28,6 @@ func (r *resourceKey) reset(profiles pprofile.ResourceProfiles, kept selection.R
 	r.schemaURL = profiles.SchemaUrl()
 	r.kept = kept
 	r.key = appendMap(r.key[:0], r.attributes, kept.Keeps)
-	r.full = appendMap(r.full[:0], r.attributes, func(string) bool { return true })
 }
 
 // fill writes the attributes of the output resource.
@@ -43,12 +41,14 @@ func (r *resourceKey) fill(out pcommon.Resource) {
 
 // source identifies where a snapshot comes from: the input resource and scope.
 func (b *batch) source() []byte {
-	b.sourceKey = appendBytes(b.sourceKey[:0], b.resource.full)
+	b.sourceKey = appendMap(b.sourceKey[:0], b.resource.attributes, everyKey)
 	b.sourceKey = appendText(b.sourceKey, b.scope.Name())
 	b.sourceKey = appendText(b.sourceKey, b.scope.Version())
-	b.sourceKey = appendMap(b.sourceKey, b.scope.Attributes(), func(string) bool { return true })
+	b.sourceKey = appendMap(b.sourceKey, b.scope.Attributes(), everyKey)
 	return b.sourceKey
 }
+
+func everyKey(string) bool { return true }
 
 // appendGroupKey appends the canonical encoding of an output's point
 // attributes: their values in the order of the configuration.
@@ -162,11 +162,6 @@ func appendMap(key []byte, attributes pcommon.Map, keeps func(string) bool) []by
 }
 
 func appendText(key []byte, text string) []byte {
-	key = binary.AppendUvarint(key, uint64(len(text)))
-	return append(key, text...)
-}
-
-func appendBytes(key, text []byte) []byte {
 	key = binary.AppendUvarint(key, uint64(len(text)))
 	return append(key, text...)
 }

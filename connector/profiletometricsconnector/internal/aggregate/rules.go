@@ -329,18 +329,10 @@ func (b *batch) commitRule(profile pprofile.Profile, target measure.Target, numb
 	if len(numbers) == 0 && !snapshot {
 		return
 	}
-	update := b.store.Update(series.Resource{Key: noAttributes, Fill: func(pcommon.Resource) {}}, b.now)
-	defer update.End()
-	if !snapshot {
-		update.Counter(target.Stream)
-		b.addRuleSeries(&update, target, numbers)
-		return
-	}
-	source := series.Source{Key: b.source(), Measured: b.measured(profile), Batch: b.number}
-	if update.Snapshot(target.Stream, source) {
-		b.addRuleSeries(&update, target, numbers)
-		update.EndSnapshot()
-	}
+	name := series.Resource{Key: noAttributes, Fill: func(pcommon.Resource) {}}
+	b.update(name, profile, target, func(update *series.Update) {
+		b.addRuleSeries(update, target, numbers)
+	})
 }
 
 func (b *batch) addRuleSeries(update *series.Update, target measure.Target, numbers []int32) {

@@ -68,13 +68,6 @@ func (s *Selection) LooksInAttributes() bool {
 	return slices.ContainsFunc(s.Extractors, func(e *Extractor) bool { return e.LooksIn(InAttribute) })
 }
 
-// LooksInStacks says whether an extractor depends on a sample's stack.
-func (s *Selection) LooksInStacks() bool {
-	return slices.ContainsFunc(s.Extractors, func(e *Extractor) bool {
-		return e.LooksIn(InFunction) || e.LooksIn(InFile) || e.LooksIn(InMapping)
-	})
-}
-
 // Value is an attribute value that was looked up.
 type Value struct {
 	pcommon.Value

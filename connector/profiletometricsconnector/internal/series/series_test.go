@@ -38,7 +38,9 @@ func newStore(change func(*Settings)) *Store {
 	if change != nil {
 		change(&settings)
 	}
-	return NewStore(settings, begun)
+	s := NewStore(settings)
+	s.Begin(begun)
+	return s
 }
 
 func service(name string) Resource {

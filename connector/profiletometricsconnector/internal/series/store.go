@@ -70,18 +70,16 @@ type Store struct {
 	collected pcommon.Timestamp
 }
 
-// NewStore returns an empty store whose first interval starts now.
-func NewStore(settings Settings, now time.Time) *Store {
+// NewStore returns an empty store. Begin comes before its first Collect.
+func NewStore(settings Settings) *Store {
 	return &Store{
 		settings:  settings,
 		newcomers: sync.Pool{New: func() any { return &newcomers{at: make(map[FunctionID]int)} }},
 		resources: make(map[string]*resource),
-		collected: pcommon.NewTimestampFromTime(now),
 	}
 }
 
-// Begin makes now the start of the first interval. It must come before any
-// Collect.
+// Begin makes now the start of the first interval.
 func (s *Store) Begin(now time.Time) { s.collected = pcommon.NewTimestampFromTime(now) }
 
 // Live is the number of series that count towards SeriesLimit.
