@@ -52,6 +52,7 @@ type batch struct {
 	weights   []series.FunctionWeight
 	weightIDs []symbols.FunctionID
 	waiting   []countedOutput
+	updating  series.Update
 	// The two functions that fill new entries of the store are made once: they
 	// read what is current from the batch.
 	fillResource func(pcommon.Resource)
@@ -112,6 +113,7 @@ func (b *batch) end() {
 	b.symbols.Release()
 	b.resource = resourceKey{key: b.resource.key}
 	b.scope = pcommon.InstrumentationScope{}
+	b.updating = series.Update{}
 	b.groups.release()
 	b.rules.release()
 }

@@ -94,16 +94,17 @@ func (b *batch) commit(profile pprofile.Profile, target measure.Target) {
 // update turns to the stream that a profile feeds, and adds to it unless it
 // holds a newer snapshot.
 func (b *batch) update(name series.Resource, profile pprofile.Profile, target measure.Target, add func(*series.Update)) {
-	update := b.store.Update(name, b.now)
+	b.updating = b.store.Update(name, b.now)
+	update := &b.updating
 	defer update.End()
 	if !b.measures.Streams()[target.Stream].Snapshot {
 		update.Counter(target.Stream)
-		add(&update)
+		add(update)
 		return
 	}
 	source := series.Source{Key: b.source(), Measured: b.measured(profile), Batch: b.number}
 	if update.Snapshot(target.Stream, source) {
-		add(&update)
+		add(update)
 		update.EndSnapshot()
 	}
 }
