@@ -82,8 +82,9 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	test/tools/fuzz.sh $(FUZZTIME) $(CODE)
 
 .PHONY: e2e
-e2e: $(DIST) ## Run the distribution against a real Prometheus
-	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" OTELCOL_BIN="$(abspath $(DIST))" \
+e2e: $(DIST) ## Run the distribution against a real Prometheus and a real Parca
+	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" PARCA_BIN="$$(test/tools/parca.sh $(CACHE))" \
+		OTELCOL_BIN="$(abspath $(DIST))" \
 		go test -tags e2e -count=1 -timeout 10m -v ./test/e2e/...
 
 .PHONY: bench
@@ -114,10 +115,12 @@ check-generated: ## Fail if `make generate` changes anything
 tidy: ## Tidy go.mod and go.sum
 	go mod tidy
 	cd internal/tools && go mod tidy
+	cd test/parca && go mod tidy
 
 .PHONY: tools
 tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into the cache
 	test/tools/prometheus.sh $(CACHE)
+	test/tools/parca.sh $(CACHE)
 
 .PHONY: clean
 clean: ## Remove what was built; the tools stay in the cache
