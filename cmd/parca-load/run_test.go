@@ -58,9 +58,9 @@ func TestMetricsAgreeWithTheServersCounts(t *testing.T) {
 	})
 	p := startProgram(t, fast(address, "-query-interval", "1h", "-labels", `{job="fix"}`)...)
 	url := p.metricsURL(t)
-	// One round of each kind: 8 reports of 2 ranges and 1 report type; 3 requests for types.
+	// One round of each kind: 7 reports of 2 ranges.
 	require.Eventually(t, func() bool {
-		return counted(scrape(t, url), "merge") == 16 && counted(scrape(t, url), "range") == 2
+		return counted(scrape(t, url), "merge") == 14 && counted(scrape(t, url), "range") == 2
 	}, 10*time.Second, 20*time.Millisecond)
 	close(release)
 	require.Eventually(t, func() bool {

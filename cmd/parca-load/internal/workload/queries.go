@@ -32,8 +32,10 @@ type report struct {
 	value querypb.QueryRequest_ReportType
 }
 
-// reports are all forms but two: SOURCE needs uploaded source code, and ends servers that are asked
-// for it without naming a file; FLAMECHART does not exist for profiles that are added up.
+// reports are all forms but three. SOURCE needs uploaded source code, and ends servers that are asked
+// for it without naming a file. CALLGRAPH never ends for profiles with recursive functions: it keeps
+// a processor of the server busy, and fills its memory, long after the request was given up.
+// FLAMECHART does not exist for profiles that are added up.
 var reports = []report{
 	{"pprof", querypb.QueryRequest_REPORT_TYPE_PPROF},
 	{"flamegraph_arrow", querypb.QueryRequest_REPORT_TYPE_FLAMEGRAPH_ARROW},
@@ -41,7 +43,6 @@ var reports = []report{
 	{"flamegraph", querypb.QueryRequest_REPORT_TYPE_FLAMEGRAPH_UNSPECIFIED}, //nolint:staticcheck // old clients ask for it
 	{"flamegraph_table", querypb.QueryRequest_REPORT_TYPE_FLAMEGRAPH_TABLE},
 	{"top", querypb.QueryRequest_REPORT_TYPE_TOP},
-	{"callgraph", querypb.QueryRequest_REPORT_TYPE_CALLGRAPH},
 	{"profile_metadata", querypb.QueryRequest_REPORT_TYPE_PROFILE_METADATA},
 }
 
