@@ -12,10 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
@@ -76,6 +78,16 @@ func (g *gateway) hold() (release func()) {
 		defer g.mu.Unlock()
 		close(holding)
 		g.holding = nil
+	}
+}
+
+// awaitRequest waits until a request is refused or held.
+func (g *gateway) awaitRequest(t *testing.T) {
+	t.Helper()
+	select {
+	case <-g.arrived:
+	case <-time.After(settleTimeout):
+		require.FailNow(t, "nothing is sent to the gateway")
 	}
 }
 

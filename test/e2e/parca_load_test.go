@@ -18,7 +18,7 @@ import (
 )
 
 // loadTime is how long the load goes on before numbers are compared.
-const loadTime = 15 * time.Second
+const loadTime = 10 * time.Second
 
 // methods are the methods of Parca's query service by what parca-load calls them.
 var methods = map[string]string{

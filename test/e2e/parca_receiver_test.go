@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,18 +22,18 @@ const (
 	polls = 20
 	// catchUpTimeout is how long the receiver may be behind, with its delay of 3 s.
 	catchUpTimeout = 30 * time.Second
-	// outage is several poll intervals.
-	outage = 4 * time.Second
+	// outage is several intervals between polls.
+	outage = 3 * time.Second
 )
 
-// receivesFromParca polls every second. A window ends so far in the past that profiles are in Parca
+// receivesFromParca polls twice a second. A window ends so far in the past that profiles are in Parca
 // by then, however busy the machine is.
 const receivesFromParca = `
 receivers:
   parca:
     endpoint: %q
     tls: {insecure: true}
-    collection_interval: 1s
+    collection_interval: 500ms
     delay: 3s
     max_lookback: 5m
     storage: file_storage
@@ -133,38 +134,40 @@ func TestParcaProfilesOutliveFailures(t *testing.T) {
 	stop := shop.run(t, server)
 	requireArrival(t, sink, &shop)
 
-	t.Run("the collector is killed between two polls", func(t *testing.T) {
-		c.kill()
+	t.Log("the collector is killed between two polls")
+	c.kill()
+	time.Sleep(outage)
+	c.runWith(t, config)
+	requireArrival(t, sink, &shop)
+
+	t.Log("the collector is killed while it delivers")
+	release := sink.hold()
+	sink.awaitRequest(t)
+	c.kill()
+	release()
+	c.runWith(t, config)
+	requireArrival(t, sink, &shop)
+
+	t.Log("Parca is stopped and started again with its data")
+	shop.pause(func() {
+		server.stop()
 		time.Sleep(outage)
-		c.runWith(t, config)
-		requireArrival(t, sink, &shop)
+		server.run(t)
 	})
+	requireArrival(t, sink, &shop)
 
-	t.Run("the collector is killed while it delivers", func(t *testing.T) {
-		release := sink.hold()
-		<-sink.arrived
-		c.kill()
-		release()
-		c.runWith(t, config)
-		requireArrival(t, sink, &shop)
-	})
+	t.Log("the pipeline refuses for a while")
+	sink.refuse(true)
+	sink.awaitRequest(t)
+	time.Sleep(outage)
+	sink.refuse(false)
+	requireArrival(t, sink, &shop)
 
-	t.Run("Parca is stopped and started again with its data", func(t *testing.T) {
-		shop.pause(func() {
-			server.stop()
-			time.Sleep(outage)
-			server.run(t)
-		})
-		requireArrival(t, sink, &shop)
-	})
-
-	t.Run("the pipeline refuses for a while", func(t *testing.T) {
-		sink.refuse(true)
-		<-sink.arrived
-		time.Sleep(outage)
-		sink.refuse(false)
-		requireArrival(t, sink, &shop)
-	})
+	for _, message := range []string{"Cannot query shop", "refused the profiles of the query shop"} {
+		said := strings.Count(c.output.String(), message)
+		assert.Positive(t, said, message)
+		assert.LessOrEqual(t, said, 2, "%s: said when it changes, not with each poll", message)
+	}
 
 	stop()
 	requireAmounts(t, startPrometheusFor(t, sink.address()), shop.reported(t, server))
