@@ -4,7 +4,7 @@
 package profiletometricsconnector_test
 
 import (
-	"fmt"
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -169,11 +169,11 @@ func TestSpoiledMessagesAreWorthIt(t *testing.T) {
 	for _, message := range messages {
 		profiles, err := (&pprofile.ProtoUnmarshaler{}).UnmarshalProfiles(message)
 		require.NoError(t, err)
-		before := fmt.Sprintf("%x", copied(t, profiles))
+		before := copied(t, profiles)
 		spoiling := make([]byte, 48)
 		_, _ = random.Read(spoiling) // never fails
 		spoil(profiles, &dice{spoiling})
-		if fmt.Sprintf("%x", copied(t, profiles)) != before {
+		if !bytes.Equal(before, copied(t, profiles)) {
 			changed++
 		}
 		for _, total := range totalsOf(profiles) {
