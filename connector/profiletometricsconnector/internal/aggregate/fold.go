@@ -55,22 +55,33 @@ func (o *output) append(slots []slot, number int32) {
 }
 
 // divide applies the filters to the slots of a profile and divides the others
-// among the outputs.
+// among the outputs, in the order of the stack table: like this the stacks are
+// read as they lie in memory.
 func (b *batch) divide() {
 	slots := b.slots.slots
-	for i := range slots {
-		s := &slots[i]
+	for _, number := range b.slots.inOrder() {
+		s := &slots[number]
 		if !b.groups.groups[s.group].passes || !b.passesPattern(s.stack) {
 			b.report.Filtered += s.samples - s.malformed
 			continue
 		}
-		if problem := b.symbols.StackProblem(s.stack); problem.Reason != "" && s.stack != noStack && s.malformed < s.samples {
-			b.position.Sample = s.firstSample
-			b.report.malformed(b.position, problem, s.samples-s.malformed)
-		} else {
+		b.outputs.add(slots, number, b.extract(s))
+	}
+}
+
+// account reports the samples that went to the outputs. It comes after them,
+// as stacks that have been resolved know what is wrong with them.
+func (b *batch) account() {
+	for _, out := range b.outputs.outputs {
+		for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+			s := &b.slots.slots[number]
+			if problem := b.symbols.StackProblem(s.stack); problem.Reason != "" && s.stack != noStack && s.malformed < s.samples {
+				b.position.Sample = s.firstSample
+				b.report.malformed(b.position, problem, s.samples-s.malformed)
+				continue
+			}
 			b.report.Converted += s.samples - s.malformed
 		}
-		b.outputs.add(slots, int32(i), b.extract(s))
 	}
 }
 
@@ -173,11 +184,15 @@ type functionWeight struct {
 	overflowed       bool
 }
 
+// reset makes room for so many functions.
+func (t *functionTable) reset(functions int) {
+	if missing := functions - len(t.weights); missing > 0 {
+		t.weights = append(t.weights, make([]functionWeight, missing)...)
+	}
+}
+
 // weight returns the weights of a function, to be added to.
 func (t *functionTable) weight(function symbols.FunctionID) *functionWeight {
-	for len(t.weights) <= int(function) {
-		t.weights = append(t.weights, functionWeight{})
-	}
 	weight := &t.weights[function]
 	if !weight.touched {
 		weight.touched = true
@@ -204,13 +219,12 @@ func (b *batch) fold(out output) int64 {
 		}
 		total = measure.Add(total, s.weight)
 		functions := b.symbols.StackFunctions(s.stack)
-		for i, function := range functions {
+		for _, function := range functions {
 			weight := b.functions.weight(function)
 			weight.cumulative = measure.Add(weight.cumulative, s.weight)
-			if i == 0 {
-				weight.flat = measure.Add(weight.flat, s.weight)
-			}
 		}
+		leaf := &b.functions.weights[functions[0]]
+		leaf.flat = measure.Add(leaf.flat, s.weight)
 	}
 	return total
 }

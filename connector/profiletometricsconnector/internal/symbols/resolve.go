@@ -7,48 +7,43 @@ import (
 	"math"
 	"path"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
 
-func (d *Dictionary) resolveStacks() {
-	d.stackFacts = d.stackFacts[:0]
-	d.stackFunctions = d.stackFunctions[:0]
-	for len(d.mark) < len(d.named) {
-		d.mark = append(d.mark, 0)
+// StackFunctions returns the functions of a stack, each once, the leaf's
+// first. A stack without frames, such as index 0 ("unset", says
+// Sample.stack_index), consists of Unknown, and so do the parts of one that
+// the dictionary does not resolve; StackProblem tells the latter. The slice is
+// valid until the next call.
+func (d *Dictionary) StackFunctions(index int32) []FunctionID {
+	if index <= 0 || int(index) >= len(d.stackProblems) {
+		return d.unknown[:]
 	}
-	for i := range d.stacks.Len() {
-		d.stackFacts = append(d.stackFacts, d.resolveStack(d.stacks.At(i).LocationIndices()))
-	}
-}
-
-func (d *Dictionary) resolveStack(indices pcommon.Int32Slice) stack {
 	d.nextEpoch()
-	facts := stack{first: int32(len(d.stackFunctions))}
+	problem := problemID(0)
+	functions, only, mark, epoch := d.stackFunctions[:0], d.only, d.mark, d.epoch
+	indices := d.stacks.At(int(index)).LocationIndices()
 	for i := range indices.Len() {
-		index := indices.At(i)
-		if index < 0 || int(index) >= len(d.locationFacts) {
-			facts.problem = d.either(facts.problem, Problem{LocationIndex, index, len(d.locationFacts)})
-			d.pushOnce(d.unknown[0])
-			continue
+		location := indices.At(i)
+		function := several
+		if location >= 0 && int(location) < len(only) {
+			function = only[location]
 		}
-		from := &d.locationFacts[index]
-		if from.problem != 0 && facts.problem == 0 {
-			facts.problem = from.problem
-		}
-		if from.only != nameless {
-			d.pushOnce(from.only)
-			continue
-		}
-		for _, frame := range d.frames[from.first:from.end] {
-			d.pushOnce(frame.Function)
+		switch {
+		case function == several:
+			functions = d.appendFrames(functions, location)
+			problem = d.firstProblem(problem, location)
+		case mark[function] != epoch:
+			mark[function] = epoch
+			functions = append(functions, function)
 		}
 	}
-	if len(d.stackFunctions) == int(facts.first) {
-		d.pushOnce(d.unknown[0])
+	d.stackFunctions = functions
+	d.stackProblems[index] = problem + 1
+	if len(functions) == 0 {
+		return d.unknown[:]
 	}
-	facts.end = int32(len(d.stackFunctions))
-	return facts
+	return functions
 }
 
 // nextEpoch begins another stack: no function has been seen in it.
@@ -60,20 +55,55 @@ func (d *Dictionary) nextEpoch() {
 	d.epoch++
 }
 
-// pushOnce adds a function to the stack in resolution, however often it
-// recurs.
-func (d *Dictionary) pushOnce(function FunctionID) {
-	if d.mark[function] != d.epoch {
-		d.mark[function] = d.epoch
-		d.stackFunctions = append(d.stackFunctions, function)
+// appendFrames appends the functions of a location that were not seen yet in
+// the stack.
+func (d *Dictionary) appendFrames(functions []FunctionID, location int32) []FunctionID {
+	for _, frame := range d.LocationFrames(location) {
+		if d.mark[frame.Function] != d.epoch {
+			d.mark[frame.Function] = d.epoch
+			functions = append(functions, frame.Function)
+		}
+	}
+	return functions
+}
+
+// firstProblem is the first of the problems of a stack, given that of the
+// locations before.
+func (d *Dictionary) firstProblem(before problemID, location int32) problemID {
+	switch {
+	case before != 0:
+		return before
+	case location >= 0 && int(location) < len(d.locationFacts):
+		return d.locationFacts[location].problem
+	default:
+		return d.either(0, Problem{LocationIndex, location, len(d.locationFacts)})
 	}
 }
 
+// StackProblem is what is wrong with a stack.
+func (d *Dictionary) StackProblem(index int32) Problem {
+	switch {
+	case index == 0:
+		return Problem{}
+	case index < 0 || int(index) >= len(d.stackProblems):
+		return Problem{StackIndex, index, len(d.stackProblems)}
+	}
+	if d.stackProblems[index] == 0 {
+		d.StackFunctions(index)
+	}
+	return d.problems[d.stackProblems[index]-1]
+}
+
 func (d *Dictionary) resolveLocations() {
-	d.locationFacts = d.locationFacts[:0]
+	d.locationFacts, d.only = d.locationFacts[:0], d.only[:0]
 	d.frames = d.frames[:0]
 	for i := range d.locations.Len() {
-		d.locationFacts = append(d.locationFacts, d.resolveLocation(d.locations.At(i)))
+		facts := d.resolveLocation(d.locations.At(i))
+		only := several
+		if facts.end == facts.first+1 && facts.problem == 0 {
+			only = d.frames[facts.first].Function
+		}
+		d.locationFacts, d.only = append(d.locationFacts, facts), append(d.only, only)
 	}
 }
 
@@ -92,10 +122,6 @@ func (d *Dictionary) resolveLocation(entry pprofile.Location) location {
 		d.frames = append(d.frames, Frame{from.nameless, NoString, from.file})
 	}
 	facts.end = int32(len(d.frames))
-	facts.only = nameless
-	if facts.end == facts.first+1 {
-		facts.only = d.frames[facts.first].Function
-	}
 	return facts
 }
 
