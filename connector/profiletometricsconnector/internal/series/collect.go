@@ -173,7 +173,7 @@ func (s *stream) expireCounters(store *Store, before int64) {
 		}
 		for i := range g.tallies {
 			for k := flat; k < kinds; k++ {
-				if dead(&g.tallies[i][k-flat]) {
+				if dead(g.tallies[i].count(k)) {
 					s.remove(store, g, int32(i), k)
 				}
 			}

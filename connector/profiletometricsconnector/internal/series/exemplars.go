@@ -80,7 +80,7 @@ func (u *Update) ExemplifyFunction(name Group, function FunctionID, ofFlat, ofCu
 	}
 	for i, list := range [functionKinds][]Exemplar{ofFlat, ofCumulative} {
 		k := flat + kind(i)
-		if known && g.tallies[position][i].exists() {
+		if known && g.tallies[position].count(k).exists() {
 			u.keep(g.point(position, k), list)
 		} else {
 			u.keep(u.stream.overflow[k].point(), list)

@@ -74,27 +74,41 @@ const functionKinds = kinds - flat
 // functionTallies and functionSeries are the flat and the cumulative series of
 // a function in a group. At rest, it has at least one of them.
 type (
-	functionTallies [functionKinds]tally
+	functionTallies struct {
+		id     FunctionID // 0 for one that was removed
+		counts [functionKinds]tally
+	}
 
 	functionSeries struct {
-		id       FunctionID
 		function Function
 		details  [functionKinds]detail
-		removed  bool
 	}
 )
 
-func (t *functionTallies) inUse() bool { return t[0].exists() || t[1].exists() }
+func (f *functionTallies) count(k kind) *tally { return &f.counts[k-flat] }
+
+func (f *functionTallies) inUse() bool { return f.counts[0].exists() || f.counts[1].exists() }
 
 // point returns a series of a function.
 func (g *group) point(position int32, k kind) point {
-	return point{&g.tallies[position][k-flat], &g.functions[position].details[k-flat]}
+	return point{g.tallies[position].count(k), &g.functions[position].details[k-flat]}
+}
+
+// find returns the position of a function, and whether it has any. Batches that
+// are alike list their functions in the same order, so that guess is tried
+// first: it saves a look into a map that no cache holds.
+func (g *group) find(function FunctionID, guess int32) (int32, bool) {
+	if int(guess) < len(g.tallies) && g.tallies[guess].id == function {
+		return guess, true
+	}
+	position, known := g.positions[function]
+	return position, known
 }
 
 // appendFunction makes room for the series of a function.
 func (g *group) appendFunction(function FunctionID) int32 {
-	g.tallies = append(g.tallies, functionTallies{})
-	g.functions = append(g.functions, functionSeries{id: function})
+	g.tallies = append(g.tallies, functionTallies{id: function})
+	g.functions = append(g.functions, functionSeries{})
 	return int32(len(g.functions) - 1)
 }
 
@@ -105,21 +119,22 @@ func (g *group) keepFunction(functions *functionTable) {
 		g.tallies, g.functions = g.tallies[:last], g.functions[:last]
 		return
 	}
-	entry := &g.functions[last]
-	entry.function = functions.function(entry.id)
-	g.positions[entry.id] = int32(last)
+	id := g.tallies[last].id
+	g.functions[last].function = functions.function(id)
+	g.positions[id] = int32(last)
 }
 
 // compact drops the functions that were removed.
 func (g *group) compact() {
 	kept := int32(0)
 	for i := range g.functions {
-		if g.functions[i].removed {
+		id := g.tallies[i].id
+		if id == 0 {
 			continue
 		}
 		if int(kept) != i {
 			g.tallies[kept], g.functions[kept] = g.tallies[i], g.functions[i]
-			g.positions[g.functions[kept].id] = kept
+			g.positions[id] = kept
 		}
 		kept++
 	}

@@ -156,9 +156,10 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 	}
 	u.addTotal(g, weight)
 	var added Added
+	next := int32(0)
 	for i := range functions {
 		function := &functions[i]
-		u.addFunction(g, function)
+		next = u.addFunction(g, function, next) + 1
 		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
 		added.Waiting = added.Waiting || function.waiting
 	}
@@ -166,10 +167,11 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 	return added
 }
 
-// addFunction counts the weights of a function, unless they have to wait.
-func (u *Update) addFunction(g *group, weight *FunctionWeight) {
+// addFunction counts the weights of a function, unless they have to wait. It
+// takes a guess at the function's position, and returns the position.
+func (u *Update) addFunction(g *group, weight *FunctionWeight, guess int32) int32 {
 	weight.CumulativeOverflowed, weight.waiting = false, false
-	position, known := g.positions[weight.Function]
+	position, known := g.find(weight.Function, guess)
 	switch {
 	case u.seriesFor(weight) == 0:
 	case known:
@@ -181,6 +183,7 @@ func (u *Update) addFunction(g *group, weight *FunctionWeight) {
 	default:
 		u.overflowFunction(weight)
 	}
+	return position
 }
 
 // AddOverflow counts the cumulative weight of samples of which a function
@@ -292,12 +295,12 @@ func (u *Update) addToFunction(g *group, position int32, weight *FunctionWeight)
 // addToSeries counts weight, and returns false if there is no place for the
 // series.
 func (u *Update) addToSeries(g *group, position int32, k kind, weight int64) bool {
-	counted := &g.tallies[position][k-flat]
+	counted := g.tallies[position].count(k)
 	if counted.exists() && u.snapshot == nil {
 		counted.add(weight, u.now)
 		return true
 	}
-	function := g.functions[position].id
+	function := g.tallies[position].id
 	if !counted.exists() && !u.takeFor(function) {
 		return false
 	}
@@ -344,12 +347,12 @@ func (u *Update) overflow(k kind, weight int64) {
 func (s *stream) remove(store *Store, g *group, position int32, k kind) {
 	g.point(position, k).end()
 	store.release(1)
-	f := &g.functions[position]
+	f := &g.tallies[position]
 	if s.places[f.id]--; s.places[f.id] <= 0 {
 		delete(s.places, f.id)
 	}
-	if !g.tallies[position].inUse() {
+	if !f.inUse() {
 		delete(g.positions, f.id)
-		f.removed = true
+		f.id = 0
 	}
 }

@@ -20,30 +20,50 @@ func (d *Dictionary) StackFunctions(index int32) []FunctionID {
 		return d.unknown[:]
 	}
 	d.nextEpoch()
-	problem := problemID(0)
-	functions, only, mark, epoch := d.stackFunctions[:0], d.only, d.mark, d.epoch
 	indices := d.stacks.At(int(index)).LocationIndices()
+	problem := problemID(0)
+	functions, only, mark, epoch := d.room(indices.Len()), d.only, d.mark, d.epoch
+	n := 0
 	for i := range indices.Len() {
 		location := indices.At(i)
 		function := several
-		if location >= 0 && int(location) < len(only) {
-			function = only[location]
+		if known := int(uint32(location)); known < len(only) {
+			function = only[known]
 		}
-		switch {
-		case function == several:
-			functions = d.appendFrames(functions, location)
+		if function == several {
+			functions, n = d.addFrames(functions, n, location, indices.Len()-i)
 			problem = d.firstProblem(problem, location)
-		case mark[function] != epoch:
-			mark[function] = epoch
-			functions = append(functions, function)
+			continue
 		}
+		// Which functions recur can't be predicted: a branch would cost more
+		// than writing each and counting the new ones.
+		functions[n] = function
+		n += countIf(mark[function] != epoch)
+		mark[function] = epoch
 	}
-	d.stackFunctions = functions
 	d.stackProblems[index] = problem + 1
-	if len(functions) == 0 {
+	if n == 0 {
 		return d.unknown[:]
 	}
-	return functions
+	return functions[:n]
+}
+
+// countIf is 1 if the condition is true.
+func countIf(condition bool) int {
+	n := 0
+	if condition {
+		n = 1
+	}
+	return n
+}
+
+// room returns the scratch memory for a stack, with room for at least so many
+// functions.
+func (d *Dictionary) room(functions int) []FunctionID {
+	if missing := functions - len(d.stackFunctions); missing > 0 {
+		d.stackFunctions = append(d.stackFunctions, make([]FunctionID, missing)...)
+	}
+	return d.stackFunctions
 }
 
 // nextEpoch begins another stack: no function has been seen in it.
@@ -55,16 +75,20 @@ func (d *Dictionary) nextEpoch() {
 	d.epoch++
 }
 
-// appendFrames appends the functions of a location that were not seen yet in
-// the stack.
-func (d *Dictionary) appendFrames(functions []FunctionID, location int32) []FunctionID {
-	for _, frame := range d.LocationFrames(location) {
-		if d.mark[frame.Function] != d.epoch {
-			d.mark[frame.Function] = d.epoch
-			functions = append(functions, frame.Function)
-		}
+// addFrames adds the functions of a location that were not seen yet in the
+// stack, of which so many locations are left, to the n that were.
+func (d *Dictionary) addFrames(functions []FunctionID, n int, location int32, left int) ([]FunctionID, int) {
+	frames := d.LocationFrames(location)
+	if len(functions) < n+len(frames)+left {
+		functions = d.room(n + len(frames) + left)
 	}
-	return functions
+	for i := range frames {
+		function := frames[i].Function
+		functions[n] = function
+		n += countIf(d.mark[function] != d.epoch)
+		d.mark[function] = d.epoch
+	}
+	return functions, n
 }
 
 // firstProblem is the first of the problems of a stack, given that of the
