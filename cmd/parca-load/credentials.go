@@ -125,8 +125,12 @@ func (c *credentials) redact(text string) string {
 	c.mu.Lock()
 	secrets := append([]string{c.token}, c.sent...)
 	c.mu.Unlock()
-	for _, value := range c.headers {
+	for name, value := range c.headers {
 		secrets = append(secrets, value)
+		if name == authorization { // a scheme, a space, the secret
+			_, secret, _ := strings.Cut(value, " ")
+			secrets = append(secrets, secret)
+		}
 	}
 	for _, secret := range secrets {
 		if secret != "" {

@@ -31,6 +31,11 @@ func TestTokenFileIsReadForEachRequest(t *testing.T) {
 	require.ErrorContains(t, err, "-token-file: open "+file)
 }
 
+func TestOfAHeaderTheSecretAloneIsRedacted(t *testing.T) {
+	c := &credentials{headers: map[string]string{"authorization": "Basic dXNlcg=="}}
+	assert.Equal(t, "[redacted], [redacted]", c.redact("Basic dXNlcg==, dXNlcg=="))
+}
+
 func TestWithoutSecretsNothingIsRedacted(t *testing.T) {
 	assert.Equal(t, "as it is", (&credentials{}).redact("as it is"))
 }

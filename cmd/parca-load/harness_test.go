@@ -27,7 +27,13 @@ import (
 	"github.com/profiletometrics/profiletometrics/internal/parcaapi/parcatest"
 )
 
+// runAsProgram is set in the environment of a process that is to be parca-load itself.
+const runAsProgram = "PARCA_LOAD_TEST_RUN"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(runAsProgram) != "" {
+		main()
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -43,9 +49,14 @@ type replay struct {
 	calls map[string]int
 }
 
+func newReplay(t *testing.T, hook func(ctx context.Context, method string) error) *replay {
+	t.Helper()
+	return &replay{recorded: parcatest.Recorded(t), hook: hook, calls: map[string]int{}}
+}
+
 func startReplay(t *testing.T, hook func(ctx context.Context, method string) error) (server *replay, address string) {
 	t.Helper()
-	server = &replay{recorded: parcatest.Recorded(t), hook: hook, calls: map[string]int{}}
+	server = newReplay(t, hook)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	service := grpc.NewServer()

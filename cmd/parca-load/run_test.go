@@ -5,18 +5,25 @@ package main
 
 import (
 	"context"
+	"encoding/pem"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	querypb "github.com/parca-dev/parca/gen/proto/go/parca/query/v1alpha1"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -263,4 +270,34 @@ func TestCredentialsWithoutTLSAreWarnedOf(t *testing.T) {
 		run(ctx, []string{"-addr", "127.0.0.1:0", "-url", tt.url, "-token", "t"}, nil, &stdout, &stderr)
 		assert.Equal(t, tt.want, strings.Contains(stderr.String(), warning), tt.url)
 	}
+}
+
+// What a proxy with TLS in front of Parca is to parca-load.
+func TestTLS(t *testing.T) {
+	service := grpc.NewServer()
+	querypb.RegisterQueryServiceServer(service, newReplay(t, nil))
+	proxy := httptest.NewUnstartedServer(service)
+	proxy.EnableHTTP2 = true
+	proxy.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
+	proxy.StartTLS()
+	defer proxy.Close()
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})
+	require.NoError(t, os.WriteFile(authority, block, 0o600))
+
+	// The system's certificates are read once in a process, so each case has one of its own.
+	runTrusting := func(file string) (string, error) {
+		args := fast(proxy.URL, "-addr", "127.0.0.1:0", "-duration", "200ms")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+		cmd.Env = append(os.Environ(), runAsProgram+"=1", "SSL_CERT_FILE="+file)
+		output, err := cmd.CombinedOutput()
+		return string(output), err
+	}
+	output, err := runTrusting(authority)
+	require.NoError(t, err, output)
+	assert.NotContains(t, output, "last error")
+
+	output, err = runTrusting(filepath.Join(t.TempDir(), "none.pem"))
+	require.Error(t, err)
+	assert.Contains(t, output, "certificate signed by unknown authority")
 }
