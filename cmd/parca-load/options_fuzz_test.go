@@ -38,7 +38,7 @@ func FuzzFlags(f *testing.F) {
 			again, err := parseSelectors(selector.Name)
 			require.NoError(t, err)
 			assert.Equal(t, selector.Name, again[0].Name)
-			assert.Equal(t, len(selector.Matchers), len(again[0].Matchers))
+			assert.Len(t, again[0].Matchers, len(selector.Matchers))
 		}
 		for _, one := range o.workload.Types {
 			again, err := parseTypes(one.String())
