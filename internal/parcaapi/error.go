@@ -1,0 +1,220 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package parcaapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Kind is what went wrong, as far as it matters for what to do about it. Its
+// text is fit for an attribute of a metric.
+type Kind string
+
+// The kinds of errors.
+const (
+	Unreachable      Kind = "unreachable"       // no connection, or it broke
+	TLSMismatch      Kind = "tls"               // one side speaks TLS and the other does not, or the certificate is not trusted
+	Unauthenticated  Kind = "unauthenticated"   // no credentials, or bad ones
+	PermissionDenied Kind = "permission_denied" // the credentials do not suffice
+	InvalidQuery     Kind = "invalid_query"     // the server does not understand the query
+	ImpossibleType   Kind = "impossible_type"   // the query does not name a profile type
+	Timeout          Kind = "timeout"           // no complete answer in time
+	TooLarge         Kind = "too_large"         // the answer is larger than MaxReceiveBytes, or the server is exhausted
+	NotFound         Kind = "not_found"         // nothing matches
+	NotParca         Kind = "not_parca"         // something answers that has no query service
+	InvalidAnswer    Kind = "invalid_answer"    // the answer cannot be read
+	ServerFailed     Kind = "server_failed"     // the server failed for reasons of its own
+	Canceled         Kind = "canceled"          // the caller gave up
+)
+
+// Retryable tells whether the same request may succeed a little later without
+// anybody doing anything.
+func (k Kind) Retryable() bool {
+	switch k {
+	case Unreachable, Timeout, ServerFailed, InvalidAnswer, TooLarge:
+		return true
+	default:
+		return false
+	}
+}
+
+// Smaller tells whether the request may succeed over a shorter range.
+func (k Kind) Smaller() bool { return k == Timeout || k == TooLarge }
+
+// Error is why Parca gave no answer. Its text says what happened and what to do.
+type Error struct {
+	Kind Kind
+	err  error
+}
+
+func newError(kind Kind, err error) *Error { return &Error{Kind: kind, err: err} }
+
+// Error says what happened and what to do, in one line that is fit for a log.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s (%s); %s", e.what(), e.detail(), e.Advice())
+}
+
+// Unwrap returns the error of gRPC, or of whatever else failed.
+func (e *Error) Unwrap() error { return e.err }
+
+// KindOf returns the kind of an error of this package; ServerFailed for others.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ServerFailed
+}
+
+func (e *Error) what() string {
+	switch e.Kind {
+	case Unreachable:
+		return "Parca cannot be reached"
+	case TLSMismatch:
+		return "there is no secure connection to Parca"
+	case Unauthenticated:
+		return "Parca, or a proxy before it, does not know who asks"
+	case PermissionDenied:
+		return "Parca, or a proxy before it, does not permit this"
+	case InvalidQuery:
+		return "Parca does not understand the query"
+	case ImpossibleType:
+		return "the query does not name a profile type"
+	case Timeout:
+		return "Parca did not answer in time"
+	case TooLarge:
+		return "the answer is too large"
+	case NotFound:
+		return "Parca has no such profile"
+	case NotParca:
+		return "what answers is not Parca's query service"
+	case InvalidAnswer:
+		return "Parca's answer cannot be read"
+	case Canceled:
+		return "the query was given up"
+	default:
+		return "Parca failed"
+	}
+}
+
+// Advice is what the user can do.
+func (e *Error) Advice() string {
+	switch e.Kind {
+	case Unreachable:
+		return "check that the server runs and that endpoint is its address"
+	case TLSMismatch:
+		return "Parca itself speaks no TLS: set tls::insecure: true for it, or check the certificates of the proxy before it"
+	case Unauthenticated:
+		return "give credentials with auth, such as the bearertokenauth extension, or headers"
+	case PermissionDenied:
+		return "give the credentials of somebody who may read profiles"
+	case InvalidQuery:
+		return "check the query's matchers and the labels it is grouped by"
+	case ImpossibleType:
+		return "write " + typeSyntax + ", as Parca's UI shows it"
+	case Timeout:
+		return "ask for a shorter time, raise the timeout (Parca itself gives up after a minute), or give Parca more memory and CPU"
+	case TooLarge:
+		return "ask for a shorter time, or select less with matchers"
+	case NotFound:
+		return "check the query and the time"
+	case NotParca:
+		return "give endpoint the address of Parca's gRPC service, by default port 7070"
+	case InvalidAnswer:
+		return "check for a proxy in between, and Parca's version"
+	case Canceled:
+		return "nothing is to be done"
+	default:
+		return "see Parca's own log"
+	}
+}
+
+const maxDetail = 300
+
+// detail is what the other side said. What it says about credentials is not
+// repeated: it may quote them.
+func (e *Error) detail() string {
+	if e.Kind == Unauthenticated || e.Kind == PermissionDenied {
+		return status.Code(e.err).String()
+	}
+	text := e.err.Error()
+	if s, ok := status.FromError(e.err); ok {
+		text = s.Code().String() + ": " + s.Message()
+	}
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}), " ")
+	if len(text) > maxDetail {
+		text = strings.ToValidUTF8(text[:maxDetail], "") + "…"
+	}
+	return text
+}
+
+// classify turns an error of gRPC into one of this package.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	return newError(kindOfStatus(err), err)
+}
+
+func kindOfStatus(err error) Kind {
+	message := status.Convert(err).Message()
+	switch status.Code(err) {
+	case codes.Unavailable:
+		if isTLSMismatch(message) {
+			return TLSMismatch
+		}
+		return Unreachable
+	case codes.Unauthenticated:
+		return Unauthenticated
+	case codes.PermissionDenied:
+		return PermissionDenied
+	case codes.InvalidArgument:
+		// columnquery says so of a query whose name has not five or six parts, or
+		// that has no name.
+		if strings.Contains(message, "profile-type selection") {
+			return ImpossibleType
+		}
+		return InvalidQuery
+	case codes.DeadlineExceeded:
+		return Timeout
+	case codes.ResourceExhausted:
+		return TooLarge
+	case codes.NotFound:
+		return NotFound
+	case codes.Unimplemented:
+		return NotParca
+	case codes.Canceled:
+		return Canceled
+	case codes.Internal:
+		// So a client sees it when the server's write timeout cuts a call short.
+		if strings.Contains(message, "RST_STREAM") {
+			return Timeout
+		}
+		return ServerFailed
+	case codes.Unknown:
+		if strings.Contains(message, "content-type") {
+			return NotParca
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			return Timeout
+		}
+		return ServerFailed
+	default:
+		return ServerFailed
+	}
+}
+
+func isTLSMismatch(message string) bool {
+	return strings.Contains(message, "authentication handshake failed") ||
+		strings.Contains(message, "first record does not look like a TLS handshake")
+}
