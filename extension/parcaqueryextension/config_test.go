@@ -40,7 +40,6 @@ func TestDefaultsAreThoseOfTheReadme(t *testing.T) {
 	assert.Equal(t, 10*time.Second, cfg.Server.ReadHeaderTimeout)
 	assert.Equal(t, 10*time.Second, cfg.Server.ReadTimeout)
 	assert.Equal(t, 2*time.Minute, cfg.Server.WriteTimeout)
-	assert.Equal(t, time.Minute, cfg.Server.IdleTimeout)
 	assert.Equal(t, "parca:7070", cfg.Parca.Endpoint)
 	assert.False(t, cfg.Parca.TLS.Insecure)
 	assert.Equal(t, 30*time.Second, cfg.Timeout)
@@ -55,7 +54,6 @@ func TestEveryKeyIsRead(t *testing.T) {
 	assert.Equal(t, 5*time.Second, cfg.Server.ReadHeaderTimeout)
 	assert.Equal(t, 6*time.Second, cfg.Server.ReadTimeout)
 	assert.Equal(t, 90*time.Second, cfg.Server.WriteTimeout)
-	assert.Equal(t, 20*time.Second, cfg.Server.IdleTimeout)
 	team, given := cfg.Server.ResponseHeaders.Get("X-Team")
 	assert.True(t, given)
 	assert.Equal(t, "profiling", string(team))
@@ -81,7 +79,7 @@ func TestMistakesNameTheirKey(t *testing.T) {
 	}{
 		{"nothing at all", map[string]any{}, []string{"parca::endpoint: missing; give the address of Parca's gRPC service, such as parca:7070"}},
 		{"a key that does not exist", map[string]any{"parca": parca, "endpiont": "x"}, []string{"endpiont"}},
-		{"a key of Parca's that does not exist", map[string]any{"parca": map[string]any{"adress": "x"}}, []string{"parca: ", "adress"}},
+		{"a key of Parca's that does not exist", map[string]any{"parca": map[string]any{"host": "x"}}, []string{"parca: ", "host"}},
 		{"a key of TLS that does not exist", map[string]any{"parca": map[string]any{"tls": map[string]any{"insecur": true}}}, []string{"insecur"}},
 		{"Parca as a text", map[string]any{"parca": "parca:7070"}, []string{"parca: expected the settings of a gRPC client"}},
 		{"a duration without unit", map[string]any{"parca": parca, "timeout": "30"}, []string{"timeout", "missing unit"}},
@@ -98,7 +96,8 @@ func TestMistakesNameTheirKey(t *testing.T) {
 			},
 		},
 		{
-			"an answer cut short by the server", map[string]any{"parca": parca, "timeout": "2m"},
+			"an answer cut short by the server",
+			map[string]any{"parca": parca, "timeout": "2m"},
 			[]string{"write_timeout: 2m0s must be longer than timeout (2m0s): it includes the query"},
 		},
 	} {

@@ -183,7 +183,7 @@ func TestFurtherQueriesThanTheLimitAreRefused(t *testing.T) {
 	target := h.url(recorded("json_stacks"))
 	replies := make(chan *reply, cfg.MaxConcurrentQueries)
 	for range cfg.MaxConcurrentQueries {
-		go func() { replies <- get(t, target) }()
+		go func() { replies <- send(t.Context(), http.MethodGet, target, http.Header{}) }()
 	}
 	eventually(t, func() bool { return len(server.Requests()) == cfg.MaxConcurrentQueries }, "both queries reach Parca")
 
@@ -195,7 +195,9 @@ func TestFurtherQueriesThanTheLimitAreRefused(t *testing.T) {
 
 	close(hold)
 	for range cfg.MaxConcurrentQueries {
-		(<-replies).text(t)
+		r := <-replies
+		require.NoError(t, r.err)
+		r.text(t)
 	}
 	get(t, target).text(t) // the places are free again
 }
@@ -257,10 +259,7 @@ func TestACallerThatDoesNotWaitEndsItsQuery(t *testing.T) {
 		<-reached
 		cancel()
 	}()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url(recorded("pprof")), http.NoBody)
-	require.NoError(t, err)
-	_, err = http.DefaultClient.Do(request) //nolint:bodyclose // there is no answer
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, send(ctx, http.MethodGet, h.url(recorded("pprof")), http.Header{}).err, context.Canceled)
 	<-ended
 	eventually(t, func() bool { return h.requests(t)[[2]string{"499", "pprof"}] == 1 }, "the request is counted")
 	assert.Empty(t, h.logs.All())

@@ -6,6 +6,7 @@ package parcaqueryextension
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -142,19 +143,32 @@ type reply struct {
 	header http.Header
 	body   []byte
 	length int64
+	err    error
 }
 
 func do(t *testing.T, method, target string, header http.Header) *reply {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, target, http.NoBody)
-	require.NoError(t, err)
+	r := send(t.Context(), method, target, header)
+	require.NoError(t, r.err)
+	return r
+}
+
+// send is do for goroutines.
+func send(ctx context.Context, method, target string, header http.Header) *reply {
+	request, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
+	if err != nil {
+		return &reply{err: err}
+	}
 	request.Header = header.Clone()
 	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, response.Body.Close()) }()
+	if err != nil {
+		return &reply{err: err}
+	}
 	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return &reply{status: response.StatusCode, header: response.Header, body: body, length: response.ContentLength}
+	return &reply{
+		status: response.StatusCode, header: response.Header, body: body, length: response.ContentLength,
+		err: errors.Join(err, response.Body.Close()),
+	}
 }
 
 func get(t *testing.T, target string) *reply {
@@ -166,16 +180,21 @@ func get(t *testing.T, target string) *reply {
 func (r *reply) text(t *testing.T) string {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.status, string(r.body))
-	assert.Equal(t, contentTypeJSON, r.header.Get("Content-Type"))
+	r.requireType(t, contentTypeJSON)
 	assert.Equal(t, int64(len(r.body)), r.length)
 	return string(r.body)
+}
+
+func (r *reply) requireType(t *testing.T, want string) {
+	t.Helper()
+	require.Equal(t, want, r.header.Get("Content-Type"))
 }
 
 // failure returns what an answer says that must be an error of this status.
 func (r *reply) failure(t *testing.T, status int) string {
 	t.Helper()
 	require.Equal(t, status, r.status, string(r.body))
-	assert.Equal(t, contentTypeJSON, r.header.Get("Content-Type"))
+	r.requireType(t, contentTypeJSON)
 	var body map[string]string
 	require.NoError(t, json.Unmarshal(r.body, &body), string(r.body))
 	require.Len(t, body, 1)
@@ -197,7 +216,7 @@ func (h *harness) requests(t *testing.T) map[[2]string]int64 {
 		code, _ := p.Attributes.Value("code")
 		reportType, _ := p.Attributes.Value("report_type")
 		assert.Equal(t, attribute.INT64, code.Type())
-		counts[[2]string{code.Emit(), reportType.AsString()}] += p.Value
+		counts[[2]string{code.String(), reportType.AsString()}] += p.Value
 	}
 	return counts
 }

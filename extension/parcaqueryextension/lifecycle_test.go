@@ -34,15 +34,15 @@ func TestAnAddressInUseIsAnErrorOfTheStart(t *testing.T) {
 
 func TestMissingAuthExtensionsAreErrorsOfTheStart(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"parca: ":   func(cfg *Config) { cfg.Parca.Auth = configoptional.Some(withAuth()) },
-		"endpoint:": func(cfg *Config) { cfg.Server.Auth = configoptional.Some(confighttp.AuthConfig{Config: withAuth()}) },
+		"parca":    func(cfg *Config) { cfg.Parca.Auth = configoptional.Some(withAuth()) },
+		"endpoint": func(cfg *Config) { cfg.Server.Auth = configoptional.Some(confighttp.AuthConfig{Config: withAuth()}) },
 	} {
 		cfg := testConfig("127.0.0.1:9")
 		change(cfg)
 		e, err := newExtension(cfg, extensiontest.NewNopSettings(NewFactory().Type()))
 		require.NoError(t, err)
 		err = e.Start(t.Context(), componenttest.NewNopHost())
-		require.ErrorContains(t, err, name)
+		require.ErrorContains(t, err, name+": ")
 		require.NoError(t, e.Shutdown(context.Background()))
 	}
 }
@@ -64,13 +64,14 @@ func TestShutdownEndsRunningQueries(t *testing.T) {
 	require.NoError(t, h.Start(t.Context(), componenttest.NewNopHost()))
 	target := h.url(recorded("json_stacks"))
 	answered := make(chan *reply, 1)
-	go func() { answered <- get(t, target) }()
+	go func() { answered <- send(t.Context(), http.MethodGet, target, http.Header{}) }()
 	<-reached
 
 	begin := time.Now()
 	require.NoError(t, h.Shutdown(context.Background()))
 	assert.Less(t, time.Since(begin), patience/2)
 	reply := <-answered
+	require.NoError(t, reply.err)
 	assert.Contains(t, reply.failure(t, http.StatusServiceUnavailable), "the collector is shutting down")
 	assert.Equal(t, "1", reply.header.Get("Retry-After"))
 	http.DefaultClient.CloseIdleConnections()

@@ -6,6 +6,7 @@ package parcaqueryextension
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/google/pprof/profile"
 	querypb "github.com/parca-dev/parca/gen/proto/go/parca/query/v1alpha1"
@@ -72,18 +73,16 @@ func newStacks(ctx context.Context, p *profile.Profile, limit int64) (profilejso
 }
 
 func reportNamed(name string) (*report, error) {
-	names := ""
-	for i, r := range reports {
+	names := make([]string, 0, len(reports))
+	for _, r := range reports {
 		if r.name == name {
 			return r, nil
 		}
-		if i > 0 {
-			names += ", "
-		}
-		names += r.name
+		names = append(names, r.name)
 	}
+	choice := strings.Join(names, ", ")
 	if name == "" {
-		return nil, fmt.Errorf("reportType: missing; give one of %s", names)
+		return nil, fmt.Errorf("reportType: missing; give one of %s", choice)
 	}
-	return nil, fmt.Errorf("reportType: there is no %q; give one of %s", name, names)
+	return nil, fmt.Errorf("reportType: there is no %q; give one of %s", name, choice)
 }
