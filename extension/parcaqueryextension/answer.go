@@ -40,7 +40,7 @@ func (t text) WriteTo(w io.Writer) (int64, error) {
 func (h *handler) ask(ctx context.Context, r *request, raw bool) (*answer, *failure) {
 	response, err := h.parca.Query(ctx, parcaapi.MergeRequest(r.query.String(), r.window, r.report.asked, r.groupBy))
 	if err != nil {
-		return nil, parcaFailed(err)
+		return nil, parcaFailed(ctx, err)
 	}
 	if r.report.asked == querypb.QueryRequest_REPORT_TYPE_PPROF {
 		return h.answerPprof(ctx, r, response, raw)
@@ -65,7 +65,7 @@ func (h *handler) answerPprof(ctx context.Context, r *request, response *querypb
 	p, err := parcaapi.ParsePprof(response.GetPprof())
 	switch {
 	case err != nil:
-		return nil, parcaFailed(err)
+		return nil, parcaFailed(ctx, err)
 	case len(p.Sample) == 0:
 		return nil, noData(r)
 	case r.report.document == nil:

@@ -36,9 +36,9 @@ func fail(status int, format string, args ...any) *failure {
 	return &failure{status: status, err: fmt.Errorf(format, args...)}
 }
 
-// parcaFailed explains an error of the Parca client.
-func parcaFailed(err error) *failure {
-	switch parcaapi.KindOf(err) {
+// parcaFailed explains an error of the Parca client, called with ctx.
+func parcaFailed(ctx context.Context, err error) *failure {
+	switch kind := parcaapi.KindOf(err); kind {
 	case parcaapi.InvalidQuery, parcaapi.ImpossibleType:
 		return &failure{http.StatusBadRequest, err}
 	case parcaapi.NotFound:
@@ -47,9 +47,11 @@ func parcaFailed(err error) *failure {
 		return &failure{http.StatusGatewayTimeout, err}
 	case parcaapi.TooLarge:
 		return &failure{http.StatusUnprocessableEntity, err}
-	case parcaapi.Canceled:
-		return &failure{statusClientGone, err}
 	default:
+		// A server may give up as well, while its caller waits.
+		if kind == parcaapi.Canceled && ctx.Err() != nil {
+			return &failure{statusClientGone, err}
+		}
 		return &failure{http.StatusBadGateway, err}
 	}
 }

@@ -67,6 +67,7 @@ func TestErrorsOfParca(t *testing.T) {
 		{"no credentials", status.Error(codes.Unauthenticated, "who?"), http.StatusBadGateway, "give credentials with auth"},
 		{"not permitted", status.Error(codes.PermissionDenied, "no"), http.StatusBadGateway, "credentials of somebody who may read profiles"},
 		{"a failure of its own", status.Error(codes.Unknown, "arrow/array: index out of range"), http.StatusBadGateway, "see Parca's own log"},
+		{"given up by the server", status.Error(codes.Canceled, "restarting"), http.StatusBadGateway, "restarting"},
 		{"unavailable", status.Error(codes.Unavailable, "draining"), http.StatusBadGateway, "check that the server runs"},
 		{"too slow", status.Error(codes.DeadlineExceeded, "slow"), http.StatusGatewayTimeout, "ask for a shorter time"},
 		{"cut by its write timeout", status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: INTERNAL_ERROR"), http.StatusGatewayTimeout, "ask for a shorter time"},

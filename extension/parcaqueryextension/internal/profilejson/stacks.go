@@ -196,6 +196,9 @@ func (b *stackBuilder) sorted() []stackSample {
 // labelText is the JSON of a sample's labels, which are what the query grouped
 // by. Several values of one label, which pprof permits, are joined by commas.
 func labelText(s *profile.Sample) string {
+	if len(s.Label) == 0 && len(s.NumLabel) == 0 {
+		return "{}"
+	}
 	labels := map[string]string{}
 	for key, values := range s.NumLabel {
 		texts := make([]string, len(values))
