@@ -27,8 +27,16 @@ const MaxReceiveBytes = 64 << 20
 // Client asks one Parca server. Every error of its methods is an *Error. It is
 // safe for concurrent use.
 type Client struct {
-	connection *grpc.ClientConn
-	service    querypb.QueryServiceClient
+	service querypb.QueryServiceClient
+	close   func() error
+}
+
+// New makes a client of a connection, which stays the caller's to close.
+func New(connection grpc.ClientConnInterface) *Client {
+	return &Client{
+		service: querypb.NewQueryServiceClient(connection),
+		close:   func() error { return nil },
+	}
 }
 
 // Dial makes a client; it does not wait for the server. The extensions are the
@@ -44,11 +52,13 @@ func Dial(
 	if err != nil {
 		return nil, fmt.Errorf("the connection to Parca cannot be set up: %w", err)
 	}
-	return &Client{connection: connection, service: querypb.NewQueryServiceClient(connection)}, nil
+	client := New(connection)
+	client.close = connection.Close
+	return client, nil
 }
 
-// Close ends the connection, and all calls with it.
-func (c *Client) Close() error { return c.connection.Close() }
+// Close ends the connection that Dial made, and all calls with it.
+func (c *Client) Close() error { return c.close() }
 
 // Range is a time range as Parca's MERGE and QueryRange take it: both ends are
 // inclusive, to the nanosecond.
@@ -103,7 +113,7 @@ func (c *Client) MergePprof(ctx context.Context, query string, r Range, groupBy 
 	}
 	report, ok := response.GetReport().(*querypb.QueryResponse_Pprof)
 	if !ok {
-		return nil, newError(InvalidAnswer, fmt.Errorf("the answer has no pprof report but %T", response.GetReport()))
+		return nil, NewError(InvalidAnswer, fmt.Errorf("the answer has no pprof report but %T", response.GetReport()))
 	}
 	return report.Pprof, nil
 }

@@ -55,7 +55,8 @@ type Error struct {
 	err  error
 }
 
-func newError(kind Kind, err error) *Error { return &Error{Kind: kind, err: err} }
+// NewError returns an error of the kind.
+func NewError(kind Kind, err error) *Error { return &Error{Kind: kind, err: err} }
 
 // Error says what happened and what to do, in one line that is fit for a log.
 func (e *Error) Error() string {
@@ -163,7 +164,7 @@ func classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	return newError(kindOfStatus(err), err)
+	return NewError(kindOfStatus(err), err)
 }
 
 func kindOfStatus(err error) Kind {

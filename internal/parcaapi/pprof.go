@@ -23,7 +23,7 @@ const maxPprofBytes = 8 * MaxReceiveBytes
 func ParsePprof(report []byte) (*profile.Profile, error) {
 	data, err := decompress(report)
 	if err != nil {
-		return nil, newError(InvalidAnswer, err)
+		return nil, NewError(InvalidAnswer, err)
 	}
 	p, err := profile.ParseUncompressed(data)
 	if err == nil {
@@ -33,7 +33,7 @@ func ParsePprof(report []byte) (*profile.Profile, error) {
 		err = fmt.Errorf("it has %d sample types instead of one", len(p.SampleType))
 	}
 	if err != nil {
-		return nil, newError(InvalidAnswer, fmt.Errorf("no pprof report: %w", err))
+		return nil, NewError(InvalidAnswer, fmt.Errorf("no pprof report: %w", err))
 	}
 	return p, nil
 }

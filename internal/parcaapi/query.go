@@ -54,7 +54,7 @@ func ParseProfileType(text string) (ProfileType, error) {
 }
 
 func impossibleType(format string, args ...any) error {
-	return newError(ImpossibleType, fmt.Errorf(format, args...))
+	return NewError(ImpossibleType, fmt.Errorf(format, args...))
 }
 
 // Query is a query that can be sent: a profile type and matchers of labels.
@@ -93,7 +93,7 @@ func ParseQuery(text string) (Query, error) {
 	if rest != "" {
 		list, err := parseMatchers(rest)
 		if err != nil {
-			return Query{}, newError(InvalidQuery, err)
+			return Query{}, NewError(InvalidQuery, err)
 		}
 		for _, m := range list {
 			if m.Label != typeLabel {
@@ -101,7 +101,7 @@ func ParseQuery(text string) (Query, error) {
 				continue
 			}
 			if name != "" || m.Operator != "=" {
-				return Query{}, newError(InvalidQuery, errors.New(`the type is given once, as name or as __name__="…"`))
+				return Query{}, NewError(InvalidQuery, errors.New(`the type is given once, as name or as __name__="…"`))
 			}
 			name = m.Value
 		}
@@ -147,11 +147,11 @@ func ParseSelector(text string) ([]Matcher, error) {
 	}
 	list, err := parseMatchers(text)
 	if err != nil {
-		return nil, newError(InvalidQuery, err)
+		return nil, NewError(InvalidQuery, err)
 	}
 	for _, m := range list {
 		if m.Label == typeLabel {
-			return nil, newError(InvalidQuery, errors.New("a selector has no __name__: it is used with many types"))
+			return nil, NewError(InvalidQuery, errors.New("a selector has no __name__: it is used with many types"))
 		}
 	}
 	return list, nil

@@ -16,6 +16,7 @@ package parcatest
 import (
 	"context"
 	"net"
+	"path"
 	"sync"
 	"testing"
 
@@ -37,6 +38,7 @@ type Server struct {
 	requests []Request
 	hook     Hook
 	store    *Store
+	always   *querypb.QueryResponse
 }
 
 // Request is what a client asked.
@@ -96,6 +98,13 @@ func (s *Server) Serve(store *Store) {
 	s.store = store
 }
 
+// AnswerQuery makes the server answer every Query with the same report.
+func (s *Server) AnswerQuery(response *querypb.QueryResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.always = response
+}
+
 // Requests returns what was asked so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -118,12 +127,16 @@ func (s *Server) answer(ctx context.Context, method string, request, response pr
 	asked := Request{Method: method, Message: request, Metadata: md}
 	s.mu.Lock()
 	s.requests = append(s.requests, asked)
-	hook, store := s.hook, s.store
+	hook, store, always := s.hook, s.store, s.always
 	s.mu.Unlock()
 	if hook != nil {
 		if err := hook(ctx, asked); err != nil {
 			return err
 		}
+	}
+	if _, isQuery := response.(*querypb.QueryResponse); isQuery && always != nil {
+		proto.Merge(response, always)
+		return nil
 	}
 	if store != nil {
 		answer, err := store.Answer(request)
@@ -177,4 +190,25 @@ func (s *Server) Values(ctx context.Context, r *querypb.ValuesRequest) (*querypb
 func (s *Server) HasProfileData(ctx context.Context, r *querypb.HasProfileDataRequest) (*querypb.HasProfileDataResponse, error) {
 	response := &querypb.HasProfileDataResponse{}
 	return response, s.answer(ctx, "HasProfileData", r, response)
+}
+
+// Connection is a connection to the server that needs no network, for tests with
+// a clock of their own.
+func (s *Server) Connection() grpc.ClientConnInterface { return connection{s} }
+
+type connection struct{ server *Server }
+
+func (c connection) Invoke(ctx context.Context, method string, request, response any, _ ...grpc.CallOption) error {
+	if err := ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	err := c.server.answer(ctx, path.Base(method), request.(proto.Message), response.(proto.Message))
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return status.FromContextError(ctxErr).Err()
+	}
+	return err
+}
+
+func (connection) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, status.Error(codes.Unimplemented, "parcatest: the query service has no streams")
 }
