@@ -37,17 +37,38 @@ type stacksJSON struct {
 	}
 }
 
+// realProfiles are profiles of several producers, by file name.
+func realProfiles(tb testing.TB) map[string][]byte {
+	tb.Helper()
+	files, err := filepath.Glob("../../../../internal/pprofotlp/testdata/*.pb.gz")
+	require.NoError(tb, err)
+	require.NotEmpty(tb, files)
+	profiles := map[string][]byte{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(tb, err)
+		profiles[filepath.Base(file)] = data
+	}
+	return profiles
+}
+
+func TestRealProfiles(t *testing.T) {
+	for name, data := range realProfiles(t) {
+		t.Run(name, func(t *testing.T) {
+			p, err := profile.ParseData(data)
+			require.NoError(t, err)
+			require.NotEmpty(t, p.Sample)
+			checkDocuments(t, p)
+		})
+	}
+}
+
 // FuzzDocuments gives profiles as they may come from anywhere. Whatever can be
 // parsed becomes two valid documents that agree with each other, and with a
 // second, naive way to count.
 func FuzzDocuments(f *testing.F) {
-	files, err := filepath.Glob("../../../../internal/pprofotlp/testdata/*.pb.gz")
-	require.NoError(f, err)
-	require.NotEmpty(f, files)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		require.NoError(f, err)
-		if len(data) < 64<<10 {
+	for _, data := range realProfiles(f) {
+		if len(data) < 64<<10 { // a larger seed slows the fuzzer down
 			f.Add(data)
 		}
 	}

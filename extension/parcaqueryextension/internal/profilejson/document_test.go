@@ -506,3 +506,26 @@ func TestTheOrderOfSamplesDoesNotMatter(t *testing.T) {
 		assert.Equal(t, wantStacks, stacks(t, p))
 	}
 }
+
+// BenchmarkDocuments makes and writes the documents of 40 s of a busy Go program:
+// 5,660 samples.
+func BenchmarkDocuments(b *testing.B) {
+	p, err := profile.ParseData(realProfiles(b)["gotool-cpu.pb.gz"])
+	require.NoError(b, err)
+	const limit = 64 << 20
+	for name, build := range map[string]func() (Document, error){
+		"flamegraph": func() (Document, error) { return NewFlamegraph(b.Context(), p, limit) },
+		"stacks":     func() (Document, error) { return NewStacks(b.Context(), "json_stacks", p, limit) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				d, err := build()
+				require.NoError(b, err)
+				n, err := d.WriteTo(io.Discard)
+				require.NoError(b, err)
+				b.SetBytes(n)
+			}
+		})
+	}
+}
