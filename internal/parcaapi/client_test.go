@@ -139,6 +139,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"no profile", status.Error(codes.NotFound, "x"), parcaapi.NotFound, "check the query and the time"},
 		{"another service", status.Error(codes.Unimplemented, "unknown service"), parcaapi.NotParca, "7070"},
 		{"a failing store", status.Error(codes.Unknown, "arrow/array: index\n out of range"), parcaapi.ServerFailed, "arrow/array: index out of range"},
+		{"a proxy that quotes the header", status.Error(codes.Unknown, `bad header "authorization: Bearer s3cret"`), parcaapi.ServerFailed, "Bearer [redacted]"},
 		{"a panic", status.Error(codes.Internal, "x"), parcaapi.ServerFailed, "Parca's own log"},
 		{"data loss", status.Error(codes.DataLoss, "x"), parcaapi.ServerFailed, "Parca's own log"},
 		{"the caller gave up", status.Error(codes.Canceled, "x"), parcaapi.Canceled, "given up"},

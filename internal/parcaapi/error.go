@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -32,14 +33,14 @@ const (
 	NotParca         Kind = "not_parca"         // something answers that has no query service
 	InvalidAnswer    Kind = "invalid_answer"    // the answer cannot be read
 	ServerFailed     Kind = "server_failed"     // the server failed for reasons of its own
-	Canceled         Kind = "canceled"          // the caller gave up
+	Canceled         Kind = "canceled"          // the caller gave up, or somebody in between
 )
 
 // Retryable tells whether the same request may succeed a little later without
 // anybody doing anything.
 func (k Kind) Retryable() bool {
 	switch k {
-	case Unreachable, Timeout, ServerFailed, InvalidAnswer, TooLarge:
+	case Unreachable, Timeout, ServerFailed, InvalidAnswer, TooLarge, Canceled:
 		return true
 	default:
 		return false
@@ -86,7 +87,7 @@ func (e *Error) what() string {
 	case PermissionDenied:
 		return "Parca, or a proxy before it, does not permit this"
 	case InvalidQuery:
-		return "Parca does not understand the query"
+		return "the query cannot be understood"
 	case ImpossibleType:
 		return "the query does not name a profile type"
 	case Timeout:
@@ -132,13 +133,16 @@ func (e *Error) Advice() string {
 	case InvalidAnswer:
 		return "check for a proxy in between, and Parca's version"
 	case Canceled:
-		return "nothing is to be done"
+		return "if nobody stopped it, check for a proxy in between"
 	default:
 		return "see Parca's own log"
 	}
 }
 
 const maxDetail = 300
+
+// credentials are those of an authorization header that somebody quotes.
+var credentials = regexp.MustCompile(`(?i)\b(bearer|basic)[ "':=]+[^ "',;]+`)
 
 // detail is what the other side said. What it says about credentials is not
 // repeated: it may quote them.
@@ -153,6 +157,7 @@ func (e *Error) detail() string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)
 	}), " ")
+	text = credentials.ReplaceAllString(text, "$1 [redacted]")
 	if len(text) > maxDetail {
 		text = strings.ToValidUTF8(text[:maxDetail], "") + "…"
 	}

@@ -55,7 +55,8 @@ func testConfig() *Config {
 	return cfg
 }
 
-// newHarness makes a receiver that asks the server; next nil means a sink.
+// newHarness makes a receiver that asks the server, or its endpoint if there is
+// none; next nil means a sink.
 func newHarness(t *testing.T, cfg *Config, server *parcatest.Server, next xconsumer.Profiles) *harness {
 	t.Helper()
 	h := &harness{sink: &consumertest.ProfilesSink{}, telemetry: componenttest.NewTelemetry()}
@@ -71,8 +72,10 @@ func newHarness(t *testing.T, cfg *Config, server *parcatest.Server, next xconsu
 	var err error
 	h.parca, err = newReceiver(cfg, settings, next)
 	require.NoError(t, err)
-	h.dial = func(context.Context, component.Host) (*parcaapi.Client, error) {
-		return parcaapi.New(server.Connection()), nil
+	if server != nil {
+		h.dial = func(context.Context, component.Host) (*parcaapi.Client, error) {
+			return parcaapi.New(server.Connection()), nil
+		}
 	}
 	t.Cleanup(func() { h.stopAll(t) })
 	return h

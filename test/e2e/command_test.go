@@ -29,7 +29,7 @@ func TestComponentsListsWhatTheManifestNames(t *testing.T) {
 
 	for kind, want := range map[string][]string{
 		"connectors": {"profiletometrics"},
-		"receivers":  {"otlp", "pprofscrape"},
+		"receivers":  {"otlp", "parca", "pprofscrape"},
 		"processors": {"filter", "memory_limiter", "resource", "transform"},
 		"exporters": {
 			"debug", "file", "nop", "otlp_grpc", "otlp_http", "prometheus", "prometheus_remote_write",
