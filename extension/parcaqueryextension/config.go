@@ -20,7 +20,7 @@ const (
 	defaultTimeout              = 30 * time.Second
 	defaultMaxConcurrentQueries = 4
 	defaultMaxWindow            = 24 * time.Hour
-	defaultMaxResponseSize      = 64 << 20
+	defaultMaxResponseSize      = 256 << 20
 )
 
 // Config is what the user writes under parcaquery.

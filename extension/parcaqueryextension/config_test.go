@@ -45,7 +45,7 @@ func TestDefaultsAreThoseOfTheReadme(t *testing.T) {
 	assert.Equal(t, 30*time.Second, cfg.Timeout)
 	assert.Equal(t, 4, cfg.MaxConcurrentQueries)
 	assert.Equal(t, 24*time.Hour, cfg.MaxWindow)
-	assert.Equal(t, int64(67_108_864), cfg.MaxResponseSize)
+	assert.Equal(t, int64(268_435_456), cfg.MaxResponseSize)
 }
 
 func TestEveryKeyIsRead(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/extension"
+	"go.uber.org/zap"
 
 	"github.com/profiletometrics/profiletometrics/extension/parcaqueryextension/internal/metadata"
 	"github.com/profiletometrics/profiletometrics/internal/parcaapi"
@@ -65,6 +66,10 @@ func (e *parcaQuery) Start(ctx context.Context, host component.Host) (err error)
 	if err != nil {
 		return fmt.Errorf("endpoint: %w", err)
 	}
+	if e.config.Server.Auth.Get() == nil && !isLoopback(e.listener.Addr()) {
+		e.settings.Logger.Warn("Everybody who reaches this address can read all profiles: set auth and tls, or listen on localhost.",
+			zap.Stringer("address", e.listener.Addr()))
+	}
 	e.served = make(chan struct{})
 	go func() {
 		defer close(e.served)
@@ -73,6 +78,12 @@ func (e *parcaQuery) Start(ctx context.Context, host component.Host) (err error)
 		}
 	}()
 	return nil
+}
+
+// isLoopback tells whether only this machine can reach an address.
+func isLoopback(address net.Addr) bool {
+	tcp, isTCP := address.(*net.TCPAddr)
+	return !isTCP || tcp.IP.IsLoopback()
 }
 
 func (e *parcaQuery) newHandler(running context.Context) *handler {

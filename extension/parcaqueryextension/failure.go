@@ -30,7 +30,6 @@ type failure struct {
 }
 
 func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
 
 func fail(status int, format string, args ...any) *failure {
 	return &failure{status: status, err: fmt.Errorf(format, args...)}

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/profiletometrics/profiletometrics/extension/parcaqueryextension/internal/profilejson"
 	"github.com/profiletometrics/profiletometrics/internal/parcaapi/parcatest"
 )
 
@@ -157,6 +158,26 @@ func TestTooLarge(t *testing.T) {
 	cfg = testConfig(address)
 	cfg.MaxResponseSize = size - 1
 	get(t, start(t, cfg).url(recorded("json_stacks"))).failure(t, http.StatusUnprocessableEntity)
+}
+
+func TestDocumentsThatCannotBeMade(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		err    error
+		status int
+		text   string
+	}{
+		{"too large", profilejson.ErrTooLarge, http.StatusUnprocessableEntity, "larger than max_response_size (7 bytes)"},
+		{"too slow", context.DeadlineExceeded, http.StatusGatewayTimeout, "could not be computed in time (context deadline exceeded); ask for a shorter time, or raise timeout"},
+		{"in vain", context.Canceled, statusClientGone, "canceled"},
+		{"impossible", errors.New("no sample type"), http.StatusBadGateway, "cannot be used (no sample type); check Parca's version"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := documentFailed(tc.err, 7)
+			assert.Equal(t, tc.status, f.status)
+			assert.Contains(t, f.Error(), tc.text)
+		})
+	}
 }
 
 // queryRecordedAs is the query with which a report was recorded.

@@ -27,9 +27,6 @@ var errNoSampleType = errors.New("the profile has no sample type")
 type Document interface {
 	// WriteTo writes the text and returns its size in bytes.
 	io.WriterTo
-
-	// Samples is the number of samples of the profile.
-	Samples() int
 }
 
 // weights gives the weight of each sample of a profile: its value of the default

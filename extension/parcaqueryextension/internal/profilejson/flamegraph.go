@@ -18,9 +18,8 @@ import (
 //
 // As JSON, a node is {name, system_name, filename, start_line, value, children}.
 type Flamegraph struct {
-	samples int
-	heads   [][]byte // what stands before a node's value, by frame
-	nodes   []node   // the root first
+	heads [][]byte // what stands before a node's value, by frame
+	nodes []node   // the root first
 	// Those of the nodes without the root, such that siblings stand together.
 	order []int32
 	// Where a node's children begin in order; they end where the next node's begin.
@@ -55,11 +54,8 @@ func NewFlamegraph(ctx context.Context, p *profile.Profile, limit int64) (*Flame
 			return nil, err
 		}
 	}
-	return b.build(len(p.Sample)), nil
+	return b.build(), nil
 }
-
-// Samples implements Document.
-func (f *Flamegraph) Samples() int { return f.samples }
 
 // treeBuilder adds stacks to a tree.
 type treeBuilder struct {
@@ -136,7 +132,7 @@ func (b *treeBuilder) head(number int32) []byte {
 }
 
 // build orders the nodes: siblings by weight, then by what they are called.
-func (b *treeBuilder) build(samples int) *Flamegraph {
+func (b *treeBuilder) build() *Flamegraph {
 	b.head(b.nodes[root].frame) // an empty profile has asked for none
 	ranks := b.frames.ranks()
 	order := make([]int32, 0, len(b.nodes)-1)
@@ -156,7 +152,7 @@ func (b *treeBuilder) build(samples int) *Flamegraph {
 			cmp.Compare(ranks[a.frame], ranks[b.frame]),
 		)
 	})
-	return &Flamegraph{samples: samples, heads: b.heads, nodes: b.nodes, order: order, children: children}
+	return &Flamegraph{heads: b.heads, nodes: b.nodes, order: order, children: children}
 }
 
 // WriteTo writes the tree, without recursion: a stack may have any depth.

@@ -26,7 +26,6 @@ type Stacks struct {
 	reportType string
 	unit       string
 	total      int64
-	raw        int      // samples of the profile
 	unique     int      // distinct stacks, whatever their labels
 	frames     [][]byte // as text, by number
 	samples    []stackSample
@@ -72,15 +71,11 @@ func NewStacks(ctx context.Context, reportType string, p *profile.Profile, limit
 		reportType: reportType,
 		unit:       weights.unit,
 		total:      total,
-		raw:        len(p.Sample),
 		unique:     len(b.sequences),
 		frames:     b.texts,
 		samples:    b.sorted(),
 	}, nil
 }
-
-// Samples implements Document.
-func (s *Stacks) Samples() int { return s.raw }
 
 // stackBuilder merges samples of equal stack and labels.
 type stackBuilder struct {
