@@ -195,9 +195,10 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 	require.NoError(t, err, "the server has closed the connection")
 }
 
-// A caller that does not read its answer gives back its place when the time is
-// over in which it must have been written.
-func TestSlowReadersGiveBackTheirPlace(t *testing.T) {
+// startWithSlowReader runs an extension one of whose callers has asked for more
+// than the sockets hold and reads only the beginning.
+func startWithSlowReader(t *testing.T, writeTimeout time.Duration) *harness {
+	t.Helper()
 	report := make([]byte, 32<<20)
 	address := serveParca(t, func(context.Context, *querypb.QueryRequest) (*querypb.QueryResponse, error) {
 		return &querypb.QueryResponse{
@@ -205,8 +206,7 @@ func TestSlowReadersGiveBackTheirPlace(t *testing.T) {
 		}, nil
 	})
 	cfg := testConfig(address)
-	cfg.MaxConcurrentQueries = 1
-	cfg.Server.WriteTimeout = 2 * time.Second
+	cfg.Server.WriteTimeout = writeTimeout
 	h := start(t, cfg)
 	conn := dial(t, h)
 	_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: %s\r\n\r\n",
@@ -214,8 +214,23 @@ func TestSlowReadersGiveBackTheirPlace(t *testing.T) {
 	require.NoError(t, err)
 	_, err = bufio.NewReaderSize(conn, 16).ReadByte() // the answer has begun
 	require.NoError(t, err)
+	return h
+}
+
+// A caller that does not read its answer gives back its place when the time is
+// over in which it must have been written.
+func TestSlowReadersGiveBackTheirPlace(t *testing.T) {
+	h := startWithSlowReader(t, 2*time.Second)
 	eventually(t, func() bool { return h.inFlight(t) == 0 }, "the request has ended")
 	assert.Equal(t, 1, h.logs.FilterMessage("A caller did not take the whole answer.").Len())
+}
+
+func TestSlowReadersDoNotHoldUpTheShutdown(t *testing.T) {
+	h := startWithSlowReader(t, patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.NoError(t, h.parcaQuery.Shutdown(ctx))
+	eventually(t, func() bool { return h.inFlight(t) == 0 }, "the request has ended")
 }
 
 func TestOversizedHeadersAreRefused(t *testing.T) {
