@@ -196,10 +196,10 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 }
 
 // startWithSlowReader runs an extension one of whose callers has asked for more
-// than the sockets hold and reads only the beginning.
-func startWithSlowReader(t *testing.T, writeTimeout time.Duration) *harness {
+// than the sockets hold, and does not read it.
+func startWithSlowReader(t *testing.T, writeTimeout time.Duration) (*harness, net.Conn) {
 	t.Helper()
-	report := make([]byte, 32<<20)
+	report := make([]byte, 16<<20)
 	address := serveParca(t, func(context.Context, *querypb.QueryRequest) (*querypb.QueryResponse, error) {
 		return &querypb.QueryResponse{
 			Report: &querypb.QueryResponse_TableArrow{TableArrow: &querypb.TableArrow{Record: report}}, Total: 1,
@@ -212,24 +212,24 @@ func startWithSlowReader(t *testing.T, writeTimeout time.Duration) *harness {
 	_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: %s\r\n\r\n",
 		strings.TrimPrefix(h.url(recorded("table_arrow")), "http://"+h.listener.Addr().String()), contentTypeBytes)
 	require.NoError(t, err)
-	_, err = bufio.NewReaderSize(conn, 16).ReadByte() // the answer has begun
-	require.NoError(t, err)
-	return h
+	return h, conn
 }
 
 // A caller that does not read its answer gives back its place when the time is
 // over in which it must have been written.
 func TestSlowReadersGiveBackTheirPlace(t *testing.T) {
-	h := startWithSlowReader(t, 2*time.Second)
+	h, _ := startWithSlowReader(t, time.Second)
+	eventually(t, func() bool { return h.logs.FilterMessage("A caller did not take the whole answer.").Len() == 1 }, "the caller is cut off")
 	eventually(t, func() bool { return h.inFlight(t) == 0 }, "the request has ended")
-	assert.Equal(t, 1, h.logs.FilterMessage("A caller did not take the whole answer.").Len())
 }
 
 func TestSlowReadersDoNotHoldUpTheShutdown(t *testing.T) {
-	h := startWithSlowReader(t, patience)
+	h, conn := startWithSlowReader(t, patience)
+	_, err := bufio.NewReaderSize(conn, 16).ReadByte() // the answer has begun
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.NoError(t, h.parcaQuery.Shutdown(ctx))
+	require.NoError(t, h.Shutdown(ctx))
 	eventually(t, func() bool { return h.inFlight(t) == 0 }, "the request has ended")
 }
 
