@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,52 +19,61 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// documentation is what users copy configurations from.
-var documentation = []string{
-	"README.md", "connector/*/README.md", "receiver/*/README.md", "extension/*/README.md",
-	"docs/*.md", "docs/*/*.md", "docs/*/*/*.md",
+// documentation returns the Markdown files that users copy configurations from.
+func documentation(t *testing.T) []string {
+	t.Helper()
+	files := []string{filepath.Join(repository, "README.md")}
+	for _, dir := range []string{"connector", "receiver", "extension", "docs"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(repository, dir), func(path string, _ fs.DirEntry, err error) error {
+			if filepath.Ext(path) == ".md" {
+				files = append(files, path)
+			}
+			return err
+		}))
+	}
+	return files
 }
 
 // Every configuration in the documentation, which is every YAML block with a
 // service, is one that the distribution starts with.
 func TestConfigurationsInTheDocumentationAreValid(t *testing.T) {
-	blocks := 0
-	for _, pattern := range documentation {
-		files, err := filepath.Glob(filepath.Join(repository, pattern))
+	found := 0
+	for _, file := range documentation(t) {
+		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			for line, block := range yamlBlocks(string(text)) {
-				if !isConfiguration(t, block) {
-					continue
-				}
-				blocks++
-				name, err := filepath.Rel(repository, file)
-				require.NoError(t, err)
-				t.Run(fmt.Sprintf("%s:%d", name, line), func(t *testing.T) { requireValid(t, block) })
+		name, err := filepath.Rel(repository, file)
+		require.NoError(t, err)
+		for _, block := range yamlBlocks(string(text)) {
+			if !isConfiguration(t, block.text) {
+				continue
 			}
+			found++
+			t.Run(fmt.Sprintf("%s:%d", name, block.line), func(t *testing.T) { requireValid(t, block.text) })
 		}
 	}
-	assert.Positive(t, blocks)
+	assert.Positive(t, found)
 }
 
-// yamlBlocks returns the fenced YAML blocks of a Markdown text by the line that
-// they begin in.
-func yamlBlocks(text string) map[int]string {
-	blocks := map[int]string{}
-	begin, number, indent := 0, 0, ""
+// yamlBlock is a fenced block of a Markdown text, and the line it begins in.
+type yamlBlock struct {
+	line int
+	text string
+}
+
+func yamlBlocks(text string) []yamlBlock {
+	var blocks []yamlBlock
 	var block strings.Builder
+	begin, number, indent := 0, 0, ""
 	for line := range strings.Lines(text) {
 		number++
-		trimmed := strings.TrimSpace(line)
+		fence := strings.TrimSpace(line)
 		switch {
-		case begin == 0 && trimmed == "```yaml":
+		case begin == 0 && fence == "```yaml":
 			indent, _, _ = strings.Cut(line, "`")
 			begin = number + 1
 			block.Reset()
-		case begin > 0 && trimmed == "```":
-			blocks[begin] = block.String()
+		case begin > 0 && fence == "```":
+			blocks = append(blocks, yamlBlock{line: begin, text: block.String()})
 			begin = 0
 		case begin > 0:
 			block.WriteString(strings.TrimPrefix(line, indent))
