@@ -44,6 +44,12 @@ func parcaFailed(ctx context.Context, err error) *failure {
 		return &failure{http.StatusNotFound, err}
 	case parcaapi.Timeout:
 		return &failure{http.StatusGatewayTimeout, err}
+	case parcaapi.Unreachable:
+		// gRPC's way to say that the server has stopped to react, not that there is none.
+		if strings.Contains(err.Error(), "keepalive ping failed") {
+			return fail(http.StatusGatewayTimeout, "Parca hangs, or the network does (%w)", err)
+		}
+		return &failure{http.StatusBadGateway, err}
 	case parcaapi.TooLarge:
 		return &failure{http.StatusUnprocessableEntity, err}
 	default:

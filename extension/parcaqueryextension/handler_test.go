@@ -71,6 +71,7 @@ func TestErrorsOfParca(t *testing.T) {
 		{"given up by the server", status.Error(codes.Canceled, "restarting"), http.StatusBadGateway, "restarting"},
 		{"unavailable", status.Error(codes.Unavailable, "draining"), http.StatusBadGateway, "check that the server runs"},
 		{"too slow", status.Error(codes.DeadlineExceeded, "slow"), http.StatusGatewayTimeout, "ask for a shorter time"},
+		{"hanging", status.Error(codes.Unavailable, "keepalive ping failed to receive ACK within timeout"), http.StatusGatewayTimeout, "Parca hangs, or the network does"},
 		{"cut by its write timeout", status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: INTERNAL_ERROR"), http.StatusGatewayTimeout, "ask for a shorter time"},
 		{"too large", status.Error(codes.ResourceExhausted, "grpc: received message larger than max"), http.StatusUnprocessableEntity, "ask for a shorter time"},
 	} {
