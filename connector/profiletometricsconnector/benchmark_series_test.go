@@ -1,8 +1,6 @@
 // Copyright The profiletometrics Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build unix
-
 package profiletometricsconnector
 
 import (
@@ -36,6 +34,7 @@ func BenchmarkFlush(b *testing.B) {
 	series := float64(c.store.Live())
 	require.InDelta(b, 20_000, series, 20)
 
+	stayOnThread(b)
 	begun := cpuTime(b)
 	for b.Loop() {
 		require.NoError(b, c.flush(b.Context()))
@@ -49,6 +48,7 @@ func BenchmarkFlush(b *testing.B) {
 func BenchmarkScaling(b *testing.B) {
 	few, many := testprofile.Host(20_000).Profiles(), testprofile.Host(200_000).Profiles()
 	ofFew, ofMany := steadyConnector(b, few), steadyConnector(b, many)
+	stayOnThread(b)
 	var cpuOfFew, cpuOfMany time.Duration
 	for b.Loop() {
 		begun := cpuTime(b)
