@@ -47,7 +47,8 @@ func parcaFailed(ctx context.Context, err error) *failure {
 	case parcaapi.Unreachable:
 		// gRPC's way to say that the server has stopped to react, not that there is none.
 		if strings.Contains(err.Error(), "keepalive ping failed") {
-			return fail(http.StatusGatewayTimeout, "Parca hangs, or the network does (%w)", err)
+			return fail(http.StatusGatewayTimeout,
+				"Parca hangs, or the network does (keepalive ping failed); check the server's memory and CPU, and what is in between")
 		}
 		return &failure{http.StatusBadGateway, err}
 	case parcaapi.TooLarge:
