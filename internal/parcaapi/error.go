@@ -4,7 +4,6 @@
 package parcaapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -61,7 +60,7 @@ func NewError(kind Kind, err error) *Error { return &Error{Kind: kind, err: err}
 
 // Error says what happened and what to do, in one line that is fit for a log.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s (%s); %s", e.what(), e.detail(), e.Advice())
+	return fmt.Sprintf("%s (%s); %s", explanations[e.Kind].what, e.detail(), e.Advice())
 }
 
 // Unwrap returns the error of gRPC, or of whatever else failed.
@@ -76,67 +75,36 @@ func KindOf(err error) Kind {
 	return ServerFailed
 }
 
-func (e *Error) what() string {
-	switch e.Kind {
-	case Unreachable:
-		return "Parca cannot be reached"
-	case TLSMismatch:
-		return "there is no secure connection to Parca"
-	case Unauthenticated:
-		return "Parca, or a proxy before it, does not know who asks"
-	case PermissionDenied:
-		return "Parca, or a proxy before it, does not permit this"
-	case InvalidQuery:
-		return "the query cannot be understood"
-	case ImpossibleType:
-		return "the query does not name a profile type"
-	case Timeout:
-		return "Parca did not answer in time"
-	case TooLarge:
-		return "the answer is too large"
-	case NotFound:
-		return "Parca has no such profile"
-	case NotParca:
-		return "what answers is not Parca's query service"
-	case InvalidAnswer:
-		return "Parca's answer cannot be read"
-	case Canceled:
-		return "the query was given up"
-	default:
-		return "Parca failed"
-	}
-}
-
 // Advice is what the user can do.
-func (e *Error) Advice() string {
-	switch e.Kind {
-	case Unreachable:
-		return "check that the server runs and that endpoint is its address"
-	case TLSMismatch:
-		return "Parca itself speaks no TLS: set tls::insecure: true for it, or check the certificates of the proxy before it"
-	case Unauthenticated:
-		return "give credentials with auth, such as the bearertokenauth extension, or headers"
-	case PermissionDenied:
-		return "give the credentials of somebody who may read profiles"
-	case InvalidQuery:
-		return "check the query's matchers and the labels it is grouped by"
-	case ImpossibleType:
-		return "write " + typeSyntax + ", as Parca's UI shows it"
-	case Timeout:
-		return "ask for a shorter time, raise the timeout (Parca itself gives up after a minute), or give Parca more memory and CPU"
-	case TooLarge:
-		return "ask for a shorter time, or select less with matchers"
-	case NotFound:
-		return "check the query and the time"
-	case NotParca:
-		return "give endpoint the address of Parca's gRPC service, by default port 7070"
-	case InvalidAnswer:
-		return "check for a proxy in between, and Parca's version"
-	case Canceled:
-		return "if nobody stopped it, check for a proxy in between"
-	default:
-		return "see Parca's own log"
-	}
+func (e *Error) Advice() string { return explanations[e.Kind].advice }
+
+// explanations say of each kind what happened and what to do.
+var explanations = map[Kind]struct{ what, advice string }{
+	Unreachable: {"Parca cannot be reached", "check that the server runs and that endpoint is its address"},
+	TLSMismatch: {
+		"there is no secure connection to Parca",
+		"Parca itself speaks no TLS: set tls::insecure: true for it, or check the certificates of the proxy before it",
+	},
+	Unauthenticated: {
+		"Parca, or a proxy before it, does not know who asks",
+		"give credentials with auth, such as the bearertokenauth extension, or headers",
+	},
+	PermissionDenied: {
+		"Parca, or a proxy before it, does not permit this",
+		"give the credentials of somebody who may read profiles",
+	},
+	InvalidQuery:   {"the query cannot be understood", "check the query's matchers and the labels it is grouped by"},
+	ImpossibleType: {"the query does not name a profile type", "write " + typeSyntax + ", as Parca's UI shows it"},
+	Timeout: {
+		"Parca did not answer in time",
+		"ask for a shorter time, raise the timeout (Parca itself gives up after a minute), or give Parca more memory and CPU",
+	},
+	TooLarge:      {"the answer is too large", "ask for a shorter time, or select less with matchers"},
+	NotFound:      {"Parca has no such profile", "check the query and the time"},
+	NotParca:      {"what answers is not Parca's query service", "give endpoint the address of Parca's gRPC service, by default port 7070"},
+	InvalidAnswer: {"Parca's answer cannot be read", "check for a proxy in between, and Parca's version"},
+	ServerFailed:  {"Parca failed", "see Parca's own log"},
+	Canceled:      {"the query was given up", "if nobody stopped it, check for a proxy in between"},
 }
 
 const maxDetail = 300
@@ -172,55 +140,37 @@ func classify(err error) error {
 	return NewError(kindOfStatus(err), err)
 }
 
-func kindOfStatus(err error) Kind {
-	message := status.Convert(err).Message()
-	switch status.Code(err) {
-	case codes.Unavailable:
-		if isTLSMismatch(message) {
-			return TLSMismatch
-		}
-		return Unreachable
-	case codes.Unauthenticated:
-		return Unauthenticated
-	case codes.PermissionDenied:
-		return PermissionDenied
-	case codes.InvalidArgument:
-		// columnquery says so of a query whose name has not five or six parts, or
-		// that has no name.
-		if strings.Contains(message, "profile-type selection") {
-			return ImpossibleType
-		}
-		return InvalidQuery
-	case codes.DeadlineExceeded:
-		return Timeout
-	case codes.ResourceExhausted:
-		return TooLarge
-	case codes.NotFound:
-		return NotFound
-	case codes.Unimplemented:
-		return NotParca
-	case codes.Canceled:
-		return Canceled
-	case codes.Internal:
-		// So a client sees it when the server's write timeout cuts a call short.
-		if strings.Contains(message, "RST_STREAM") {
-			return Timeout
-		}
-		return ServerFailed
-	case codes.Unknown:
-		if strings.Contains(message, "content-type") {
-			return NotParca
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			return Timeout
-		}
-		return ServerFailed
-	default:
-		return ServerFailed
-	}
+// kinds are those that the status code alone tells.
+var kinds = map[codes.Code]Kind{
+	codes.Unavailable:       Unreachable,
+	codes.Unauthenticated:   Unauthenticated,
+	codes.PermissionDenied:  PermissionDenied,
+	codes.InvalidArgument:   InvalidQuery,
+	codes.DeadlineExceeded:  Timeout,
+	codes.ResourceExhausted: TooLarge,
+	codes.NotFound:          NotFound,
+	codes.Unimplemented:     NotParca,
+	codes.Canceled:          Canceled,
 }
 
-func isTLSMismatch(message string) bool {
-	return strings.Contains(message, "authentication handshake failed") ||
-		strings.Contains(message, "first record does not look like a TLS handshake")
+func kindOfStatus(err error) Kind {
+	code, message := status.Code(err), status.Convert(err).Message()
+	says := func(text string) bool { return strings.Contains(message, text) }
+	switch {
+	case code == codes.Unavailable && (says("authentication handshake failed") || says("first record does not look like a TLS handshake")):
+		return TLSMismatch
+	case code == codes.InvalidArgument && says("profile-type selection"):
+		// The name has not five or six parts, or there is none.
+		return ImpossibleType
+	case code == codes.Internal && says("RST_STREAM"):
+		// So a client sees it when the server's write timeout cuts a call short.
+		return Timeout
+	case code == codes.Unknown && says("content-type"):
+		// gRPC's own words for an answer that is none of gRPC.
+		return NotParca
+	}
+	if kind, known := kinds[code]; known {
+		return kind
+	}
+	return ServerFailed
 }

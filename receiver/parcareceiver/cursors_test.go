@@ -16,9 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/extension"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/profiletometrics/profiletometrics/internal/parcaapi/parcatest"
 )
 
 var storageID = component.MustNewID("file_storage")
@@ -116,8 +120,65 @@ func TestTheCursorsOutliveTheProcess(t *testing.T) {
 		require.NoError(t, h.Shutdown(t.Context()))
 		require.NoError(t, host.extension.Shutdown(t.Context()))
 	}
-	assert.Equal(t, []time.Time{at(0), at(10 * time.Second), at(10 * time.Second), at(20 * time.Second),
-		at(20 * time.Second), at(30 * time.Second)}, delivered)
+	assert.Equal(t, []time.Time{
+		at(0), at(10 * time.Second), at(10 * time.Second), at(20 * time.Second),
+		at(20 * time.Second), at(30 * time.Second),
+	}, delivered)
+}
+
+// slowPipeline accepts when it is told to.
+type slowPipeline struct {
+	consumertest.ProfilesSink
+	asked, accept chan struct{}
+}
+
+func (s *slowPipeline) ConsumeProfiles(ctx context.Context, data pprofile.Profiles) error {
+	close(s.asked)
+	<-s.accept
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.ProfilesSink.ConsumeProfiles(ctx, data)
+}
+
+// amidDelivery returns a receiver that is just delivering a profile.
+func amidDelivery(t *testing.T, host *storageHost) (*harness, *slowPipeline) {
+	t.Helper()
+	pipeline := &slowPipeline{asked: make(chan struct{}), accept: make(chan struct{})}
+	cfg := storedConfig()
+	cfg.MaxWindow = cfg.MaxLookback
+	cfg.Queries = []QueryConfig{{Name: "shop", Query: cpuType}}
+	store := parcatest.NewStore()
+	labels, p := parcatest.RecordedProfile(t, "write_cpu_a_0")
+	store.Write(labels, p, time.Now().Add(-time.Hour))
+	server := parcatest.NewServer(t)
+	server.Serve(store)
+	h := newHarness(t, cfg, server, pipeline)
+	require.NoError(t, h.Start(t.Context(), host))
+	<-pipeline.asked
+	return h, pipeline
+}
+
+func TestWhatIsAcceptedDuringTheShutdownIsKept(t *testing.T) {
+	host := newStorageHost()
+	h, pipeline := amidDelivery(t, host)
+	stopped := make(chan error)
+	go func() { stopped <- h.Shutdown(context.Background()) }()
+	time.Sleep(10 * time.Millisecond) // in which the shutdown begins; if it does not, the test proves less
+	close(pipeline.accept)
+	require.NoError(t, <-stopped)
+	require.Len(t, pipeline.AllProfiles(), 1)
+	delivered := read(t, pipeline.AllProfiles()[0])[0]
+	assert.Equal(t, delivered.start.Add(delivered.length), host.cursor(t, "shop"))
+	assert.Empty(t, h.messages(zapcore.ErrorLevel))
+}
+
+func TestAShutdownDoesNotWaitLongerThanItMay(t *testing.T) {
+	h, pipeline := amidDelivery(t, newStorageHost())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.ErrorContains(t, h.Shutdown(ctx), "a query did not end in time")
+	close(pipeline.accept)
 }
 
 func TestQueriesHaveCursorsOfTheirOwn(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,12 +171,12 @@ func (h *harness) counts(t *testing.T, name string, by ...string) map[string]flo
 	t.Helper()
 	totals := map[string]float64{}
 	add := func(set attribute.Set, value float64) {
-		key := ""
-		for _, b := range by {
-			v, _ := set.Value(attribute.Key(b))
-			key += v.AsString() + " "
+		values := make([]string, 0, len(by))
+		for _, key := range by {
+			v, _ := set.Value(attribute.Key(key))
+			values = append(values, v.AsString())
 		}
-		totals[key[:max(len(key)-1, 0)]] += value
+		totals[strings.Join(values, " ")] += value
 	}
 	got, err := h.telemetry.GetMetric("otelcol_receiver_parca_" + name)
 	if err != nil {

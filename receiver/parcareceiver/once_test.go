@@ -154,6 +154,7 @@ func (w *world) live(t *testing.T, cfg *Config) (givenUp time.Duration) {
 }
 
 func TestEveryNanosecondIsDeliveredExactlyOnceWhateverHappens(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()

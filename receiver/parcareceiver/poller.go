@@ -81,20 +81,18 @@ func (p *poller) poll(ctx context.Context, now time.Time) {
 	p.behind.CompareAndSwap(0, p.start(reach).UnixNano())
 	retry := p.newRetry()
 	lost := false
-	for p.start(reach).Before(end) {
+	for ctx.Err() == nil && p.start(reach).Before(end) {
 		w := window{start: p.start(reach), end: end}
 		if w.length() > p.longest {
 			w.end = w.start.Add(p.longest)
 		}
 		err := p.step(ctx, w)
 		switch {
-		case ctx.Err() != nil:
-			return // shut down, which is no failure
 		case err == nil:
 			lost = p.moveTo(ctx, w) || lost
 			retry = p.newRetry()
 		case !retry.again(ctx, err, p.shorten(w, err)):
-			if ctx.Err() == nil {
+			if ctx.Err() == nil { // a shutdown is no failure
 				p.report(err)
 			}
 			return

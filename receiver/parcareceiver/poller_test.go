@@ -141,7 +141,7 @@ func TestRetriesEndWithTheInterval(t *testing.T) {
 				p := h.query(t, "shop", cpuType)
 				p.pollUpTo(t, closed)
 				assert.Equal(t, tc.lasts, time.Since(began))
-				assert.Equal(t, tc.times, h.counts(t, "queries")[""])
+				assert.InDelta(t, tc.times, h.counts(t, "queries")[""], 0)
 				assert.Equal(t, at(0), p.cursor)
 			})
 		})
@@ -205,8 +205,8 @@ func TestLosingAgainAndAgainIsOneWarning(t *testing.T) {
 	cfg.MaxLookback = 20 * time.Second
 	h := newHarness(t, cfg, storeServer(t), nil).start(t)
 	p := h.query(t, "shop", cpuType)
-	for _, second := range []time.Duration{10, 30, 50} {
-		p.pollUpTo(t, at(second*time.Second)) // 5 s each, after 15 s of delay
+	for _, end := range []time.Duration{10 * time.Second, 30 * time.Second, 50 * time.Second} {
+		p.pollUpTo(t, at(end)) // 5 s each, after 15 s of delay
 	}
 	p.pollUpTo(t, at(54*time.Second))
 	p.pollUpTo(t, at(74*time.Second))

@@ -200,8 +200,8 @@ func TestIncrementsAreTakenOfEachSeriesAndThenAddedUp(t *testing.T) {
 	m.write("c:1", at(23*time.Second), 10000, 0)
 	h := newHarness(t, testConfig(), m.server(t), nil).start(t)
 	query := h.query(t, "allocations", allocType, "job")
-	for _, end := range []time.Duration{10, 20, 30} {
-		query.pollUpTo(t, at(end*time.Second))
+	for _, end := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second} {
+		query.pollUpTo(t, at(end))
 	}
 	var got []int64
 	for _, d := range h.delivered(t) {

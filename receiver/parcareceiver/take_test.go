@@ -4,6 +4,7 @@
 package parcareceiver
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -33,20 +34,24 @@ func TestAWindowIsOneProfileForEachSetOfGroupedLabels(t *testing.T) {
 	}{
 		{"no label", cpuType + ofA, nil, map[string]map[string]int64{"": cpu(1 + 2 + 3 + 4)}},
 		{
-			"a label that all series have", cpuType + `{job="fix"}`, []string{"instance"},
+			"a label that all series have", cpuType + `{job="fix"}`,
+			[]string{"instance"},
 			map[string]map[string]int64{"a:1": cpu(10), "b:1": cpu(100)},
 		},
 		{
-			"a label that one series lacks", cpuType + `{job="fix"}`, []string{"env"},
+			"a label that one series lacks", cpuType + `{job="fix"}`,
+			[]string{"env"},
 			map[string]map[string]int64{"prod": cpu(10), "": cpu(100)},
 		},
 		{
-			"a label that no series has", cpuType + `{job="fix"}`, []string{"tenant"},
+			"a label that no series has", cpuType + `{job="fix"}`,
+			[]string{"tenant"},
 			map[string]map[string]int64{"": cpu(110)},
 		},
 		{
 			"a count of samples, which comes back as time",
-			"process_cpu:samples:count:cpu:nanoseconds:delta" + ofA, nil, map[string]map[string]int64{"": cpu(10)},
+			"process_cpu:samples:count:cpu:nanoseconds:delta" + ofA, nil,
+			map[string]map[string]int64{"": cpu(10)},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -177,14 +182,16 @@ func TestTheSizeOfAnswersIsCounted(t *testing.T) {
 
 func FuzzAnswers(f *testing.F) {
 	for _, e := range parcatest.Recorded(f) {
-		if response, ok := e.Response.(*querypb.QueryResponse); ok && len(response.GetPprof()) > 0 {
-			f.Add(response.GetPprof())
-			p, err := profile.ParseData(response.GetPprof())
-			require.NoError(f, err)
-			var plain writer
-			require.NoError(f, p.WriteUncompressed(&plain))
-			f.Add([]byte(plain))
+		response, ok := e.Response.(*querypb.QueryResponse)
+		if !ok || len(response.GetPprof()) == 0 {
+			continue
 		}
+		f.Add(response.GetPprof())
+		p, err := profile.ParseData(response.GetPprof())
+		require.NoError(f, err)
+		var plain bytes.Buffer
+		require.NoError(f, p.WriteUncompressed(&plain))
+		f.Add(plain.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, report []byte) {
 		server := parcatest.NewServer(t)
@@ -194,22 +201,14 @@ func FuzzAnswers(f *testing.F) {
 		p := h.query(t, "shop", cpuType, "instance", "job")
 		p.pollUpTo(t, closed)
 		outcomes := h.counts(t, "queries", "outcome")
-		require.Equal(t, 1.0, outcomes["success"]+outcomes["no_data"]+outcomes["invalid_answer"], "%v", outcomes)
+		require.InDelta(t, 1, outcomes["success"]+outcomes["no_data"]+outcomes["invalid_answer"], 0, "%v", outcomes)
 		if outcomes["invalid_answer"] > 0 {
 			require.Equal(t, at(0), p.cursor)
 			return
 		}
 		for _, data := range h.sink.AllProfiles() {
-			require.Positive(t, data.SampleCount()+1)
 			_, err := (&pprofile.ProtoMarshaler{}).MarshalProfiles(data)
 			require.NoError(t, err)
 		}
 	})
-}
-
-type writer []byte
-
-func (w *writer) Write(data []byte) (int, error) {
-	*w = append(*w, data...)
-	return len(data), nil
 }

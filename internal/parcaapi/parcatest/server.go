@@ -198,6 +198,7 @@ func (s *Server) Connection() grpc.ClientConnInterface { return connection{s} }
 
 type connection struct{ server *Server }
 
+// Invoke answers a call.
 func (c connection) Invoke(ctx context.Context, method string, request, response any, _ ...grpc.CallOption) error {
 	if err := ctx.Err(); err != nil {
 		return status.FromContextError(err).Err()
@@ -209,6 +210,7 @@ func (c connection) Invoke(ctx context.Context, method string, request, response
 	return err
 }
 
+// NewStream fails: the service has no streams.
 func (connection) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 	return nil, status.Error(codes.Unimplemented, "parcatest: the query service has no streams")
 }
