@@ -36,21 +36,29 @@ type amount struct {
 // amounts are in nanoseconds.
 type amounts map[amount]int64
 
-// add counts a profile as `go tool pprof -top` does.
-func (a amounts) add(prof *profile.Profile, podOf func(*profile.Sample) string) {
+// add counts a sample as `go tool pprof -top` does. The innermost function comes first.
+func (a amounts) add(pod string, value int64, functions []string) {
+	a[amount{pod: pod}] += value
+	a[amount{pod, "flat", functions[0]}] += value
+	seen := map[string]bool{}
+	for _, name := range functions {
+		if !seen[name] {
+			seen[name] = true
+			a[amount{pod, "cumulative", name}] += value
+		}
+	}
+}
+
+// addProfile counts the samples of a profile.
+func (a amounts) addProfile(prof *profile.Profile, podOf func(*profile.Sample) string) {
 	for _, sample := range prof.Sample {
-		pod, value := podOf(sample), sample.Value[0]
-		a[amount{pod: pod}] += value
-		a[amount{pod, "flat", sample.Location[0].Line[0].Function.Name}] += value
-		seen := map[string]bool{}
+		var functions []string
 		for _, location := range sample.Location {
 			for _, line := range location.Line {
-				if name := line.Function.Name; !seen[name] {
-					seen[name] = true
-					a[amount{pod, "cumulative", name}] += value
-				}
+				functions = append(functions, line.Function.Name)
 			}
 		}
+		a.add(podOf(sample), sample.Value[0], functions)
 	}
 }
 
@@ -76,7 +84,7 @@ func (w *work) write(ctx context.Context, server *parca, taken func() time.Time)
 		if w.wrote == nil {
 			w.wrote, w.first = amounts{}, at
 		}
-		w.wrote.add(prof, func(*profile.Sample) string { return pod })
+		w.wrote.addProfile(prof, func(*profile.Sample) string { return pod })
 		w.last = at
 	}
 	return nil
@@ -167,7 +175,7 @@ func (w *work) reported(t *testing.T, server *parca) amounts {
 	report, err := server.merged(t.Context(), workQuery, w.first, w.last, "labels.pod")
 	require.NoError(t, err)
 	all := amounts{}
-	all.add(report, func(sample *profile.Sample) string { return sample.Label["pod"][0] })
+	all.addProfile(report, func(sample *profile.Sample) string { return sample.Label["pod"][0] })
 	require.Equal(t, w.wrote, all, "Parca has what was written")
 	return all
 }
