@@ -169,7 +169,7 @@ func sums(data pprofile.Profiles) map[string]int64 {
 // counts returns a counter of the receiver, by the value of one attribute.
 func (h *harness) counts(t *testing.T, name, by string) map[string]int64 {
 	t.Helper()
-	got, err := h.telemetry.GetMetric("otelcol_receiver_pprofscrape_" + name)
+	got, err := h.telemetry.GetMetric("pprofscrape." + name)
 	if err != nil {
 		return nil
 	}

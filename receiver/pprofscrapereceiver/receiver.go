@@ -71,7 +71,7 @@ func (r *pprofScrape) Start(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return err
 	}
-	if err := r.telemetry.RegisterReceiverPprofscrapeTargetUpCallback(targets.observeUp); err != nil {
+	if err := r.telemetry.RegisterTargetUpCallback(targets.observeUp); err != nil {
 		return err
 	}
 

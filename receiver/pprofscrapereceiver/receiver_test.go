@@ -139,7 +139,7 @@ func TestATargetThatHangsDelaysNoOther(t *testing.T) {
 	cfg.Timeout = time.Hour
 	h := newHarness(t, cfg, nil).start(t)
 	eventually(t, func() bool { return len(h.sink.AllProfiles()) >= 3 }, "the good target's scrapes")
-	assert.Equal(t, map[string]int64{good.Client.Endpoint: 1}, h.counts(t, "target_up", "target"))
+	assert.Equal(t, map[string]int64{good.Client.Endpoint: 1}, h.counts(t, "target.up", "target"))
 }
 
 func TestTheTimeoutEndsARequest(t *testing.T) {
@@ -149,7 +149,7 @@ func TestTheTimeoutEndsARequest(t *testing.T) {
 	h := newHarness(t, cfg, nil).start(t)
 	eventually(t, func() bool { return h.counts(t, "scrapes", "outcome")["timeout"] >= 2 }, "two timeouts")
 	assert.Equal(t, 1, h.logs.Len(), "once per change of state")
-	assert.Equal(t, map[string]int64{cfg.Targets[0].Client.Endpoint: 0}, h.counts(t, "target_up", "target"))
+	assert.Equal(t, map[string]int64{cfg.Targets[0].Client.Endpoint: 0}, h.counts(t, "target.up", "target"))
 }
 
 func TestTheBodyLimitIsThatOfTheConfiguration(t *testing.T) {

@@ -59,7 +59,7 @@ func newTarget(ctx context.Context, host component.Host, cfg TargetConfig, share
 	t := &target{
 		config:               cfg,
 		delivery:             shared.delivery,
-		journal:              newJournal(shared.settings.Logger, shared.telemetry, cfg.displayName()),
+		journal:              newJournal(shared, cfg.displayName()),
 		interval:             shared.config.CollectionInterval,
 		closeIdleConnections: client.CloseIdleConnections,
 	}

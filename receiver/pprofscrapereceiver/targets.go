@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -128,16 +127,22 @@ func stopAll(targets []*runningTarget) {
 	}
 }
 
-// observeUp reports the latest state of every target that was scraped yet.
+// observeUp reports the latest state of every target that was scraped yet. Of
+// targets with one name, such as those of a gateway that differ in a parameter,
+// it is enough that one is up.
 func (s *targetSet) observeUp(_ context.Context, observer metric.Int64Observer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	byName := map[string]int64{}
 	for _, targets := range s.bySource {
 		for _, t := range targets {
 			if up := t.up.Load(); up >= 0 {
-				observer.Observe(up, metric.WithAttributes(attribute.String("target", t.journal.target)))
+				byName[t.journal.target] = max(byName[t.journal.target], up)
 			}
 		}
+	}
+	for name, up := range byName {
+		observer.Observe(up, metric.WithAttributes(s.attributesOf(name)...))
 	}
 	return nil
 }

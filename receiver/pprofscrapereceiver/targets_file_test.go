@@ -29,7 +29,7 @@ func writeTargets(t *testing.T, path, content string) {
 // targetsUp are the targets that the telemetry shows as up.
 func (h *harness) targetsUp(t *testing.T) map[string]int64 {
 	t.Helper()
-	return h.counts(t, "target_up", "target")
+	return h.counts(t, "target.up", "target")
 }
 
 func TestTheTargetsFileIsReadAgainWhenItChanges(t *testing.T) {

@@ -5,6 +5,7 @@ package pprofscrapereceiver
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -20,6 +21,7 @@ type journal struct {
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
 	target    string
+	which     []attribute.KeyValue // the attributes of all metrics
 
 	mu         sync.Mutex
 	conditions map[subject]string // absent = well
@@ -31,28 +33,41 @@ type subject struct {
 	delivery bool
 }
 
-func newJournal(logger *zap.Logger, telemetry *metadata.TelemetryBuilder, target string) *journal {
+func newJournal(shared *shared, target string) *journal {
 	return &journal{
-		logger:     logger.With(zap.String("target", target)),
-		telemetry:  telemetry,
+		logger:     shared.settings.Logger.With(zap.String("target", target)),
+		telemetry:  shared.telemetry,
 		target:     target,
+		which:      shared.attributesOf(target),
 		conditions: map[subject]string{},
 	}
 }
 
+// attributesOf are the attributes of the metrics of one target. Two receivers may
+// scrape one target, such as one for each of two intervals.
+func (s *shared) attributesOf(target string) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("receiver", s.settings.ID.String()),
+		attribute.String("target", target),
+	}
+}
+
+// of are the attributes of the metrics of one profile.
+func (j *journal) of(profile string) metric.MeasurementOption {
+	return metric.WithAttributes(append(slices.Clone(j.which), attribute.String("profile", profile))...)
+}
+
 // scraped counts how the scrape of one profile ended.
 func (j *journal) scraped(ctx context.Context, profile, outcome string, bytes int64) {
-	which := metric.WithAttributes(attribute.String("target", j.target), attribute.String("profile", profile))
 	if bytes > 0 {
-		j.telemetry.ReceiverPprofscrapeScrapedBytes.Add(ctx, bytes, which)
+		j.telemetry.ScrapedBytes.Add(ctx, bytes, j.of(profile))
 	}
-	j.telemetry.ReceiverPprofscrapeScrapes.Add(ctx, 1, which, metric.WithAttributes(attribute.String("outcome", outcome)))
+	j.telemetry.Scrapes.Add(ctx, 1, j.of(profile), metric.WithAttributes(attribute.String("outcome", outcome)))
 }
 
 // restarted says that a profile began to count anew.
 func (j *journal) restarted(ctx context.Context, profile string) {
-	which := metric.WithAttributes(attribute.String("target", j.target), attribute.String("profile", profile))
-	j.telemetry.ReceiverPprofscrapeRestarts.Add(ctx, 1, which)
+	j.telemetry.Restarts.Add(ctx, 1, j.of(profile))
 	j.logger.Info("The target counts from the start again: it was restarted. This scrape gives no increment.",
 		zap.String("profile", profile))
 }
