@@ -73,6 +73,7 @@ func (b *Builder) Add(p *profile.Profile, resource pcommon.Map, options ...Optio
 
 	b.tables.reserve(p)
 	in := newInterner(b.tables, p, false)
+	defer in.release()
 	weights := weigh(withoutUninteresting(p), in)
 	attributes := in.profileAttributes(p)
 	sp.Profiles().EnsureCapacity(len(p.SampleType))
@@ -116,13 +117,15 @@ func (b *Builder) Profiles() pprofile.Profiles {
 	b.begin()
 	out := b.out
 	b.tables.writeTo(out.Dictionary())
+	b.tables.reset()
+	emptyTables.Put(b.tables)
 	*b = Builder{}
 	return out
 }
 
 func (b *Builder) begin() {
 	if b.tables == nil {
-		b.tables, b.out = newTables(), pprofile.NewProfiles()
+		b.tables, b.out = emptyTables.Get().(*tables), pprofile.NewProfiles()
 	}
 }
 

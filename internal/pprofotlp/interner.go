@@ -5,6 +5,7 @@ package pprofotlp
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/google/pprof/profile"
 )
@@ -23,24 +24,48 @@ type interner struct {
 	// are, and which inlined functions share a location.
 	identify bool
 
+	*scratch
+}
+
+// scratch is memory of an interner, for the next one when it is done.
+type scratch struct {
 	mappings  slots[profile.Mapping]
 	functions slots[profile.Function]
 	locations slots[profile.Location] // when identifying, the list of its frames
 
-	list   []int32 // scratch of stack
-	parts  []int32 // scratch of lines
-	labels []int32 // scratch of labelSet
+	list   []int32 // of stack
+	parts  []int32 // of lines
+	labels []int32 // of labelSet
 	keys   []string
+
+	weights   []weight
+	positions index // of weights, from 1
 }
 
+var scratches = sync.Pool{New: func() any { return &scratch{} }}
+
+// newInterner returns an interner for one profile; release it when nothing that
+// weigh returned is needed any more.
 func newInterner(t *tables, p *profile.Profile, identify bool) *interner {
-	return &interner{
-		tables:    t,
-		identify:  identify,
-		mappings:  newSlots[profile.Mapping](len(p.Mapping)),
-		functions: newSlots[profile.Function](len(p.Function)),
-		locations: newSlots[profile.Location](len(p.Location)),
-	}
+	s := scratches.Get().(*scratch)
+	s.mappings.reset(len(p.Mapping))
+	s.functions.reset(len(p.Function))
+	s.locations.reset(len(p.Location))
+	return &interner{tables: t, identify: identify, scratch: s}
+}
+
+// release gives the memory back, without what it refers to.
+func (in *interner) release() {
+	s := in.scratch
+	s.mappings.reset(0)
+	s.functions.reset(0)
+	s.locations.reset(0)
+	clear(s.keys)
+	clear(s.weights)
+	s.weights = s.weights[:0]
+	s.positions.reset()
+	in.scratch = nil
+	scratches.Put(s)
 }
 
 // stack returns the entry of a call stack, leaf first. No stack is entry 0.

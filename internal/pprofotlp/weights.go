@@ -27,10 +27,11 @@ type weight struct {
 //
 // A sample whose values are all zero is left out, and with it what only it
 // refers to: zero adds nothing to any flat or cumulative weight, and pprof's own
-// reports skip it. (The heap profiles of Go are full of them.)
+// reports skip it. (The heap profiles of Go are full of them.) What it returns is
+// good until the interner is released.
 func weigh(p *profile.Profile, in *interner) []weight {
-	weights := make([]weight, 0, len(p.Sample))
-	var positions index // of weights, from 1
+	weights := slices.Grow(in.weights[:0], len(p.Sample))
+	positions := &in.positions
 	positions.reserve(len(p.Sample))
 	for _, s := range p.Sample {
 		if isZero(s.Value) {
@@ -45,6 +46,7 @@ func weigh(p *profile.Profile, in *interner) []weight {
 		positions.add(hash)
 		weights = append(weights, weight{identity: id, values: s.Value, sample: s})
 	}
+	in.weights = weights
 	return weights
 }
 
