@@ -31,7 +31,7 @@ func BenchmarkThroughput(b *testing.B) {
 		plain := encoded(b, parse(b, raw[name]))
 		b.Run(name, func(b *testing.B) {
 			// As many in a round as a few collections of garbage need.
-			repeat := 1 + 10_000_000/len(plain)
+			repeat := 1 + 30_000_000/len(plain)
 			parsing, both := math.Inf(1), math.Inf(1)
 			for b.Loop() {
 				parsing = min(parsing, processorTime(b, repeat, func() { parse(b, plain) }))
