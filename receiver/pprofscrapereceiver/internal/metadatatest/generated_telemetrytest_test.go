@@ -20,23 +20,23 @@ func TestSetupTelemetry(t *testing.T) {
 	tb, err := metadata.NewTelemetryBuilder(testTel.NewTelemetrySettings())
 	require.NoError(t, err)
 	defer tb.Shutdown()
-	require.NoError(t, tb.RegisterReceiverPprofscrapeTargetUpCallback(func(_ context.Context, observer metric.Int64Observer) error {
+	require.NoError(t, tb.RegisterTargetUpCallback(func(_ context.Context, observer metric.Int64Observer) error {
 		observer.Observe(1)
 		return nil
 	}))
-	tb.ReceiverPprofscrapeRestarts.Add(context.Background(), 1)
-	tb.ReceiverPprofscrapeScrapedBytes.Add(context.Background(), 1)
-	tb.ReceiverPprofscrapeScrapes.Add(context.Background(), 1)
-	AssertEqualReceiverPprofscrapeRestarts(t, testTel,
+	tb.Restarts.Add(context.Background(), 1)
+	tb.ScrapedBytes.Add(context.Background(), 1)
+	tb.Scrapes.Add(context.Background(), 1)
+	AssertEqualRestarts(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverPprofscrapeScrapedBytes(t, testTel,
+	AssertEqualScrapedBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverPprofscrapeScrapes(t, testTel,
+	AssertEqualScrapes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverPprofscrapeTargetUp(t, testTel,
+	AssertEqualTargetUp(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 
