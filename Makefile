@@ -131,9 +131,13 @@ tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into 
 	test/tools/prometheus.sh $(CACHE)
 	test/tools/parca.sh $(CACHE)
 
+.PHONY: docs
+docs: ## Build the documentation into site/, with Debian's mkdocs
+	test/tools/docs.sh
+
 .PHONY: clean
 clean: ## Remove what was built; the tools stay in the cache
-	rm -rf dist dist-full
+	rm -rf dist dist-full site
 
 .PHONY: cc
 cc:

@@ -43,7 +43,7 @@ func TestConfigurationsInTheDocumentationAreValid(t *testing.T) {
 		require.NoError(t, err)
 		name, err := filepath.Rel(repository, file)
 		require.NoError(t, err)
-		for _, block := range yamlBlocks(string(text)) {
+		for _, block := range fencedBlocks(string(text), "yaml") {
 			if !isConfiguration(t, block.text) {
 				continue
 			}
@@ -54,26 +54,42 @@ func TestConfigurationsInTheDocumentationAreValid(t *testing.T) {
 	assert.Positive(t, found)
 }
 
-// yamlBlock is a fenced block of a Markdown text, and the line it begins in.
-type yamlBlock struct {
+// Every query in the documentation is one that Prometheus evaluates.
+func TestQueriesInTheDocumentationParse(t *testing.T) {
+	prom := startPrometheusFor(t, "127.0.0.1:"+freePorts(t, 1)[0])
+	found := 0
+	for _, file := range documentation(t) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, block := range fencedBlocks(string(text), "promql") {
+			found++
+			_, err := prom.query(t.Context(), block.text)
+			assert.NoError(t, err, "%s:%d", file, block.line)
+		}
+	}
+	assert.Positive(t, found)
+}
+
+// fencedBlock is a fenced block of a Markdown text, and the line it begins in.
+type fencedBlock struct {
 	line int
 	text string
 }
 
-func yamlBlocks(text string) []yamlBlock {
-	var blocks []yamlBlock
+func fencedBlocks(text, language string) []fencedBlock {
+	var blocks []fencedBlock
 	var block strings.Builder
 	begin, number, indent := 0, 0, ""
 	for line := range strings.Lines(text) {
 		number++
 		fence := strings.TrimSpace(line)
 		switch {
-		case begin == 0 && fence == "```yaml":
+		case begin == 0 && fence == "```"+language:
 			indent, _, _ = strings.Cut(line, "`")
 			begin = number + 1
 			block.Reset()
 		case begin > 0 && fence == "```":
-			blocks = append(blocks, yamlBlock{line: begin, text: block.String()})
+			blocks = append(blocks, fencedBlock{line: begin, text: block.String()})
 			begin = 0
 		case begin > 0:
 			block.WriteString(strings.TrimPrefix(line, indent))
