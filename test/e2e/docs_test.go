@@ -61,10 +61,14 @@ func TestQueriesInTheDocumentationParse(t *testing.T) {
 	for _, file := range documentation(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
+		name, err := filepath.Rel(repository, file)
+		require.NoError(t, err)
 		for _, block := range fencedBlocks(string(text), "promql") {
 			found++
-			_, err := prom.query(t.Context(), block.text)
-			assert.NoError(t, err, "%s:%d", file, block.line)
+			t.Run(fmt.Sprintf("%s:%d", name, block.line), func(t *testing.T) {
+				_, err := prom.query(t.Context(), block.text)
+				require.NoError(t, err)
+			})
 		}
 	}
 	assert.Positive(t, found)
