@@ -43,6 +43,10 @@ type Step struct {
 	counted *counters
 }
 
+// Counted tells whether the profile has sample types that count since process
+// start.
+func (s Step) Counted() bool { return s.counted != nil }
+
 // counters are the counting sample types of one profile.
 type counters struct {
 	types  []valueType
@@ -176,9 +180,19 @@ func difference(p *profile.Profile, weights []weight, counting []int, baseline *
 
 // snapshots returns p without its counting columns, or nil if it has no others.
 func snapshots(p *profile.Profile) *profile.Profile {
-	kept := columns(p, func(st *profile.ValueType) bool { return !countsSinceStart(st) })
-	if len(kept) == 0 {
+	return KeepSampleTypes(p, func(st *profile.ValueType) bool { return !countsSinceStart(st) })
+}
+
+// KeepSampleTypes returns p with the sample types that satisfy the condition, and
+// the samples that have a value of any of them, or nil if none does. It shares
+// locations, functions and mappings with p, which it does not change.
+func KeepSampleTypes(p *profile.Profile, condition func(*profile.ValueType) bool) *profile.Profile {
+	kept := columns(p, condition)
+	switch len(kept) {
+	case 0:
 		return nil
+	case len(p.SampleType):
+		return p
 	}
 	out := header(p)
 	for _, i := range kept {

@@ -194,7 +194,7 @@ func TestARefusedConnectionIsNamed(t *testing.T) {
 
 	h := newHarness(t, testConfig(), nil)
 	target := h.scraper(t, memoryOnly("http://"+address))
-	require.ErrorIs(t, target.takeAll(t.Context())[0].failure, syscall.ECONNREFUSED)
+	require.ErrorIs(t, target.profiles[0].take(t.Context()).failure, syscall.ECONNREFUSED)
 	target.scrape(t.Context())
 	require.Equal(t, 1, h.logs.Len())
 	message := h.logs.All()[0].Message

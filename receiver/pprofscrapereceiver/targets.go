@@ -136,7 +136,7 @@ func (s *targetSet) observeUp(_ context.Context, observer metric.Int64Observer) 
 	byName := map[string]int64{}
 	for _, targets := range s.bySource {
 		for _, t := range targets {
-			if up := t.up.Load(); up >= 0 {
+			if up := t.up(); up != stateUnknown {
 				byName[t.journal.target] = max(byName[t.journal.target], up)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
@@ -27,7 +28,7 @@ type journal struct {
 	conditions map[subject]string // absent = well
 }
 
-// subject is what is in a condition: a profile, or the delivery of all of them.
+// subject is what is in a condition: the scrape of a profile, or its delivery.
 type subject struct {
 	profile  string
 	delivery bool
@@ -90,15 +91,28 @@ func (j *journal) succeeded(profile string) {
 
 // delivered logs when the next consumer begins to refuse what was scraped, and
 // when it takes it again.
-func (j *journal) delivered(err error) {
+func (j *journal) delivered(profile string, err error) {
+	what := subject{profile: profile, delivery: true}
 	switch {
-	case err != nil && j.changed(subject{delivery: true}, outcomeRefused):
-		j.logger.Error("The pipeline refused the profiles of "+j.target+"; see the component that did for what to do. "+
-			"Increments become part of the next scrape, unless refused for good; all other profiles of this scrape are lost.",
-			zap.Error(err))
-	case err == nil && j.changed(subject{delivery: true}, ""):
-		j.logger.Info("The pipeline takes the profiles of " + j.target + " again.")
+	case err != nil && consumererror.IsPermanent(err):
+		if j.changed(what, outcomeRefused+" for good") {
+			j.logger.Error("The pipeline refused "+profile+" of "+j.target+" for good, and it is lost; "+
+				"see the component that did for what to do.", zap.String("profile", profile), zap.Error(err))
+		}
+	case err != nil:
+		if j.changed(what, outcomeRefused) {
+			j.logger.Error("The pipeline refused "+profile+" of "+j.target+"; see the component that did for what to do. "+
+				"Increments are kept for the next scrape, snapshots are lost.", zap.String("profile", profile), zap.Error(err))
+		}
+	case j.changed(what, ""):
+		j.logger.Info("The pipeline takes "+profile+" of "+j.target+" again.", zap.String("profile", profile))
 	}
+}
+
+// gaveUp says that increments the pipeline refused are lost.
+func (j *journal) gaveUp(profile string, err error) {
+	j.logger.Warn("The target answers with other sample types than before: it is another program. "+
+		"What the pipeline refused of the one before is lost.", zap.String("profile", profile), zap.Error(err))
 }
 
 func (j *journal) changed(what subject, condition string) bool {
