@@ -83,18 +83,18 @@ func (d *discoverer) run(ctx context.Context) {
 // that several would scrape is scraped by the one that comes first, in the order
 // of the configuration.
 func (d *discoverer) update(ctx context.Context, groups discovery.Groups) {
-	taken := claimed(d.config.Targets)
+	taken := claimsOf(append(d.targets.configs(sourceFile), d.config.Targets...))
 	states := map[jobState]int64{}
 	for _, j := range d.jobs {
-		outcome := j.Targets(groups[j.Name])
+		found, outcome := j.find(groups[j.Name], d.config.CollectionInterval)
 		var wanted []TargetConfig
-		for _, found := range outcome.Targets {
-			if t, left := taken.claim(j.target(found)); left {
-				wanted = append(wanted, t)
+		for _, t := range found {
+			if claimed, left := taken.claim(t); left {
+				wanted = append(wanted, claimed)
 			}
 		}
 		states[jobState{j.Name, stateScraped}] = int64(len(wanted))
-		states[jobState{j.Name, stateDuplicate}] = int64(len(outcome.Targets) - len(wanted))
+		states[jobState{j.Name, stateDuplicate}] = int64(len(found) - len(wanted))
 		states[jobState{j.Name, stateDropped}] = int64(outcome.Dropped)
 		states[jobState{j.Name, stateInvalid}] = int64(len(outcome.Invalid))
 		err := d.targets.replace(ctx, sourceJob+j.Name, wanted, d.delay)

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"time"
 
+	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/profiletometrics/profiletometrics/receiver/pprofscrapereceiver/internal/discovery"
@@ -133,53 +135,41 @@ func newJob(name, scheme string, template TargetConfig, rules discovery.Rules) (
 	return j, nil
 }
 
-// target is the configuration of a target that was found.
+// find makes targets of what was discovered. What the labels made invalid is
+// left out and said in the outcome.
+func (j *job) find(groups []*targetgroup.Group, interval time.Duration) ([]TargetConfig, discovery.Outcome) {
+	outcome := j.Targets(groups)
+	var targets []TargetConfig
+	for _, found := range outcome.Targets {
+		t := j.target(found)
+		if errs := t.validate(j.Describe(t.displayName()), interval); len(errs) > 0 {
+			outcome.Invalid = append(outcome.Invalid, errors.Join(errs...))
+			continue
+		}
+		targets = append(targets, t)
+	}
+	return targets, outcome
+}
+
+// target is the configuration of a target that was found. The paths that were
+// found have the prefix and all parameters.
 func (j *job) target(found discovery.Target) TargetConfig {
 	cfg := j.template
 	cfg.Client.Endpoint = found.Endpoint
+	cfg.PathPrefix, cfg.Params = "", nil
 	attributes := discovery.Attributes(found.Labels)
 	cfg.ServiceName, _ = attributes["service.name"].(string)
 	delete(attributes, "service.name")
-	cfg.ResourceAttributes = maps.Clone(j.template.ResourceAttributes)
-	if cfg.ResourceAttributes == nil {
-		cfg.ResourceAttributes = map[string]any{}
-	}
+	cfg.ResourceAttributes = map[string]any{}
+	maps.Copy(cfg.ResourceAttributes, j.template.ResourceAttributes)
 	maps.Copy(cfg.ResourceAttributes, attributes)
 	cfg.Profiles = map[string]ProfileConfig{}
 	for name, path := range found.Paths {
 		p := j.template.Profiles[name]
-		p.Path = path
+		p.Path, p.Params = path, nil
 		cfg.Profiles[name] = p
 	}
 	return cfg
-}
-
-// claims are the URLs of profiles that have a target.
-type claims map[string]bool
-
-// claim returns the target with those of its profiles that no other target has
-// claimed, and whether any are left. Two targets of one profile would count
-// everything twice, and Go refuses a second CPU profile at a time.
-func (c claims) claim(t TargetConfig) (TargetConfig, bool) {
-	free := map[string]ProfileConfig{}
-	for name, u := range t.profileURLs() {
-		if !c[u] {
-			c[u] = true
-			free[name] = t.Profiles[name]
-		}
-	}
-	t.Profiles = free
-	return t, len(free) > 0
-}
-
-func claimed(targets []TargetConfig) claims {
-	c := claims{}
-	for _, t := range targets {
-		for _, u := range t.profileURLs() {
-			c[u] = true
-		}
-	}
-	return c
 }
 
 // compileScrapeConfigs makes jobs of all scrape_configs.

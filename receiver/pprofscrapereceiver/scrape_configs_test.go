@@ -34,10 +34,7 @@ func (j *job) targetsAt(common model.LabelSet, addresses ...string) []TargetConf
 	for _, address := range addresses {
 		group.Targets = append(group.Targets, model.LabelSet{model.AddressLabel: model.LabelValue(address)})
 	}
-	var targets []TargetConfig
-	for _, found := range j.Targets([]*targetgroup.Group{group}).Targets {
-		targets = append(targets, j.target(found))
-	}
+	targets, _ := j.find([]*targetgroup.Group{group}, defaultCollectionInterval)
 	return targets
 }
 
@@ -51,9 +48,11 @@ scrape_configs:
     headers: {X-Scope: team}
     tls: {insecure_skip_verify: true}
     resource_attributes: {shard: 3, deployment.environment.name: dev}
+    path_prefix: /app
+    params: {x: [a, b]}
     profiles:
       cpu: {seconds: 2}
-      memory: {path: '/debug/pprof/heap?gc=1'}
+      memory: {path: /debug/pprof/heap, params: {gc: ['1']}, collection_interval: 1m, keep_sample_types: [{type: alloc_space}]}
 `)
 	targets := j.targetsAt(model.LabelSet{"deployment_environment_name": "prod"}, "h:1")
 	require.Len(t, targets, 1)
@@ -67,8 +66,8 @@ targets:
     tls: {insecure_skip_verify: true}
     resource_attributes: {shard: 3, deployment.environment.name: prod, service.instance.id: 'h:1'}
     profiles:
-      cpu: {seconds: 2}
-      memory: {path: '/debug/pprof/heap?gc=1'}
+      cpu: {path: '/app/debug/pprof/profile?x=a&x=b', seconds: 2}
+      memory: {path: '/app/debug/pprof/heap?gc=1&x=a&x=b', collection_interval: 1m, keep_sample_types: [{type: alloc_space}]}
 `)
 	require.NoError(t, err)
 	listed := want.Targets[0]
@@ -79,6 +78,24 @@ targets:
 	}
 	assert.Equal(t, listed, targets[0])
 	assert.Equal(t, 20*time.Second, targets[0].Client.Timeout)
+}
+
+func TestWhatRulesMakeInvalidIsNamed(t *testing.T) {
+	j := compileJob(t, `
+scrape_configs:
+  - job_name: shop
+    static_configs: [{targets: ['h:1']}]
+    relabel_configs: [{source_labels: [bad], regex: (.+), target_label: __param_seconds}]
+`)
+	group := &targetgroup.Group{Targets: []model.LabelSet{
+		{model.AddressLabel: "bad:1", "bad": "3"}, {model.AddressLabel: "good:1"},
+	}}
+	targets, outcome := j.find([]*targetgroup.Group{group}, defaultCollectionInterval)
+	require.Len(t, targets, 1)
+	assert.Equal(t, "http://good:1", targets[0].Client.Endpoint)
+	require.Len(t, outcome.Invalid, 1)
+	assert.ErrorContains(t, outcome.Invalid[0],
+		`target "http://bad:1" of job "shop"::profiles::cpu::path: has the parameter seconds`)
 }
 
 func TestTheServiceIsNamedByItsLabel(t *testing.T) {
@@ -111,7 +128,7 @@ scrape_configs:
     endpoint: http://h:1
     http_sd_configs: [{url: 'http://h'}, {}]
     relabel_configs: [{action: keepp}]
-    profiles: {cpu: {seconds: 10}, heap: {}}
+    profiles: {cpu: {seconds: 10}, other: {}}
   - job_name: a
   - job_name: a
     kubernetes_sd_configs: [{role: pod}]
@@ -123,7 +140,7 @@ scrape_configs:
 		"scrape_configs::0::http_sd_configs::1: URL is missing",
 		`scrape_configs::0::relabel_configs::0: unknown relabel action "keepp"`,
 		"scrape_configs::0::profiles::cpu::seconds: 10 is not less than",
-		"scrape_configs::0::profiles::heap::path: missing",
+		"scrape_configs::0::profiles::other::path: missing",
 		"scrape_configs::1::static_configs: nothing to scrape",
 		`scrape_configs::2::job_name: "a" is the name of scrape_configs::1 too`,
 		"scrape_configs::2::kubernetes_sd_configs: this build of the collector cannot discover targets with kubernetes",

@@ -99,6 +99,17 @@ func (s *targetSet) start(ctx context.Context, t *target, delay time.Duration) *
 	return running
 }
 
+// configs are the targets of a source.
+func (s *targetSet) configs(source string) []TargetConfig {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var configs []TargetConfig
+	for _, t := range s.bySource[source] {
+		configs = append(configs, t.config)
+	}
+	return configs
+}
+
 // wait returns when every target has ended.
 func (s *targetSet) wait() { s.running.Wait() }
 

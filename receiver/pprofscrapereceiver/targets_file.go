@@ -108,13 +108,13 @@ func (f *targetsFile) parseGroups(list []any) ([]TargetConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := job.Targets(groups)
-	errs = append(errs, found.Invalid...)
-	taken := claimed(f.config.Targets)
+	found, outcome := job.find(groups, f.config.CollectionInterval)
+	errs = append(errs, outcome.Invalid...)
+	taken := claimsOf(f.config.Targets)
 	var targets []TargetConfig
-	for _, t := range found.Targets {
-		if free, left := taken.claim(job.target(t)); left {
-			targets = append(targets, free)
+	for _, t := range found {
+		if claimed, left := taken.claim(t); left {
+			targets = append(targets, claimed)
 		}
 	}
 	return targets, errors.Join(errs...)

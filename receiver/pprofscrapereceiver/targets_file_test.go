@@ -55,9 +55,9 @@ func TestTheTargetsFileIsReadAgainWhenItChanges(t *testing.T) {
 }
 
 func TestTheTargetsFileMayBeOneOfPrometheus(t *testing.T) {
-	cfg := testConfig()
+	cfg := testConfig(memoryOnly("http://taken:1"))
+	cfg.CollectionInterval = defaultCollectionInterval
 	cfg.TargetsFile = filepath.Join(t.TempDir(), "targets.yaml")
-	cfg.Targets = []TargetConfig{memoryOnly("http://taken:1")}
 	cfg.Targets[0].Profiles["memory"] = ProfileConfig{Enabled: true, Path: "/debug/pprof/allocs"}
 	for _, tc := range []struct{ name, content string }{
 		{"in YAML", `

@@ -96,7 +96,7 @@ func (j *Job) locate(own, common model.LabelSet, found map[string]*Target) (kept
 		}
 		endpoint, err := endpointOf(builder)
 		if err != nil {
-			return false, fmt.Errorf("target %q of job %q: %w", withoutUser(string(own[model.AddressLabel])), j.Name, err)
+			return false, fmt.Errorf("%s: %w", j.Describe(string(own[model.AddressLabel])), err)
 		}
 		kept = true
 		public := publicLabels(builder)
@@ -158,6 +158,15 @@ func endpointOf(builder *labels.Builder) (string, error) {
 		builder.Set(model.InstanceLabel, address)
 	}
 	return u.String(), nil
+}
+
+// Describe names a target of the job in errors.
+func (j *Job) Describe(address string) string {
+	text := fmt.Sprintf("target %q", withoutUser(address))
+	if j.Name != "" {
+		text += fmt.Sprintf(" of job %q", j.Name)
+	}
+	return text
 }
 
 // withoutUser is an address as logs may show it: what stands before an @ may be
