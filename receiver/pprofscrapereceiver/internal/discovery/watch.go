@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -49,9 +50,16 @@ func NewWatcher(logger *zap.Logger, jobs map[string]Sources, delay time.Duration
 		return nil, err
 	}
 	w := &Watcher{configs: map[string]discovery.Configs{}}
+	var made []*prepared
 	var errs []error
 	for _, job := range slices.Sorted(maps.Keys(jobs)) {
 		for _, source := range jobs[job] {
+			// Jobs that differ in their rules only share what watches a cluster.
+			i := slices.IndexFunc(made, func(p *prepared) bool { return reflect.DeepEqual(p.Config, source) })
+			if i >= 0 {
+				w.configs[job] = append(w.configs[job], made[i])
+				continue
+			}
 			discoverer, err := source.NewDiscoverer(discovery.DiscovererOptions{
 				Logger:            sourceLogger(logger, job, source.Name()),
 				Metrics:           metrics.MechanismMetrics[source.Name()],
@@ -62,7 +70,8 @@ func NewWatcher(logger *zap.Logger, jobs map[string]Sources, delay time.Duration
 				errs = append(errs, fmt.Errorf("job %q: %s: %w", job, source.Name(), err))
 				continue
 			}
-			w.configs[job] = append(w.configs[job], &prepared{source, discoverer, &w.discoverers})
+			made = append(made, &prepared{source, discoverer, &w.discoverers})
+			w.configs[job] = append(w.configs[job], made[len(made)-1])
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -112,6 +112,21 @@ http_sd_configs: [{url: '%s/targets', refresh_interval: 50ms}]
 	told.eventually(t, "static", "s:1")
 }
 
+func TestJobsWithOneSourceShareIt(t *testing.T) {
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `[{"targets": ["c:1"]}]`)
+	}))
+	defer server.Close()
+	source := fmt.Sprintf(`http_sd_configs: [{url: '%s'}]`, server.URL)
+	told := watch(t, zap.NewNop(), map[string]string{"a": source, "b": source})
+	told.eventually(t, "a", "c:1")
+	told.eventually(t, "b", "c:1")
+	assert.Equal(t, int64(1), requests.Load())
+}
+
 func TestAListThatCannotBeReadKeepsItsTargetsAndIsLoggedOnce(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
