@@ -16,15 +16,17 @@ import (
 // pointer became which entry, so that each is looked at once.
 type interner struct {
 	tables *tables
-	// identify enters only what identifies a location: its lines, and its address
-	// in the file that is mapped. Left out is what may differ between two profiles
-	// of one program: where a mapping lies and how far it reaches, and how well its
-	// addresses could be resolved.
+	// identify enters only what identifies a stack: its frames one by one, each
+	// with function and line, or where these are not known, with its address in
+	// the file that is mapped. Left out is what may differ between two profiles of
+	// one program: where a mapping lies and how far it reaches, how well its
+	// addresses could be resolved, which of several instructions of a line they
+	// are, and which inlined functions share a location.
 	identify bool
 
 	mappings  map[*profile.Mapping]int32
 	functions map[*profile.Function]int32
-	locations map[*profile.Location]int32
+	locations map[*profile.Location]int32 // when identifying, the list of its frames
 
 	list   []int32 // scratch of stack
 	labels []int32 // scratch of labelSet
@@ -45,6 +47,10 @@ func newInterner(t *tables, identify bool) *interner {
 func (in *interner) stack(locations []*profile.Location) int32 {
 	in.list = in.list[:0]
 	for _, l := range locations {
+		if in.identify {
+			in.list = append(in.list, in.frames(l)...)
+			continue
+		}
 		in.list = append(in.list, in.location(l))
 	}
 	return in.tables.stacks.add(in.list)
@@ -55,15 +61,34 @@ func (in *interner) location(l *profile.Location) int32 {
 		return i
 	}
 	entry := locationEntry{address: l.Address, mapping: in.mapping(l.Mapping), lines: in.lines(l.Line)}
-	switch {
-	case in.identify && l.Mapping != nil:
-		entry.address -= l.Mapping.Start
-	case !in.identify && l.IsFolded:
+	if l.IsFolded {
 		entry.attributes = in.attributeSet(in.attribute(locationIsFolded, yes))
 	}
 	i := in.tables.locations.add(entry)
 	in.locations[l] = i
 	return i
+}
+
+// frames returns what a location stands for, one entry each: the functions that
+// were inlined into each other, innermost first, or its address.
+func (in *interner) frames(l *profile.Location) []int32 {
+	if i, ok := in.locations[l]; ok {
+		return in.tables.frameLists.at(i)
+	}
+	var list []int32
+	for _, line := range l.Line {
+		list = append(list, in.tables.locations.add(locationEntry{mapping: in.mapping(l.Mapping), lines: in.lines([]profile.Line{line})}))
+	}
+	if len(l.Line) == 0 {
+		entry := locationEntry{mapping: in.mapping(l.Mapping), address: l.Address}
+		if l.Mapping != nil {
+			entry.address += l.Mapping.Offset - l.Mapping.Start
+		}
+		list = append(list, in.tables.locations.add(entry))
+	}
+	i := in.tables.frameLists.add(list)
+	in.locations[l] = i
+	return list
 }
 
 func (in *interner) lines(lines []profile.Line) int32 {
@@ -101,12 +126,13 @@ func (in *interner) mapping(m *profile.Mapping) int32 {
 	if i, ok := in.mappings[m]; ok {
 		return i
 	}
-	entry := mappingEntry{offset: m.Offset, file: in.tables.strings.add(m.File)}
-	if m.BuildID != "" {
-		entry.attributes = in.attributeSet(in.attribute(buildIDGNU, text(m.BuildID)))
-	}
-	if !in.identify {
-		entry.start, entry.limit = m.Start, m.Limit
+	entry := mappingEntry{file: in.tables.strings.add(m.File)}
+	if in.identify {
+		if m.BuildID != "" {
+			entry.attributes = in.attributeSet(in.attribute(buildIDGNU, text(m.BuildID)))
+		}
+	} else {
+		entry.start, entry.limit, entry.offset = m.Start, m.Limit, m.Offset
 		entry.attributes = in.mappingAttributes(m)
 	}
 	i := in.tables.mappings.add(entry)

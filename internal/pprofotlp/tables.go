@@ -27,6 +27,7 @@ type tables struct {
 
 	stacks        *sequenceSet // of locations, leaf first
 	lineLists     *sequenceSet // of lines, innermost inlined function first
+	frameLists    *sequenceSet // of locations of one line, innermost first: used to identify stacks, never written
 	attributeSets *sequenceSet // of attributes, sorted by key
 	arrays        *sequenceSet // of scalars
 }
@@ -87,6 +88,7 @@ func newTables() *tables {
 		scalars:       newOrderedSet[scalar](),
 		stacks:        newSequenceSet(),
 		lineLists:     newSequenceSet(),
+		frameLists:    newSequenceSet(),
 		attributeSets: newSequenceSet(),
 		arrays:        newSequenceSet(),
 	}

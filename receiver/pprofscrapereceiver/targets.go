@@ -79,6 +79,7 @@ func (s *targetSet) prepare(ctx context.Context, source string, wanted []TargetC
 
 func (s *targetSet) apply(ctx context.Context, c change, delay time.Duration) {
 	stopAll(c.dropped)
+	inherit(c.added, c.dropped)
 	targets := c.kept
 	for _, t := range c.added {
 		targets = append(targets, s.start(ctx, t, delay))
@@ -135,6 +136,26 @@ func stopAll(targets []*runningTarget) {
 	}
 	for _, t := range targets {
 		<-t.stopped
+	}
+}
+
+// inherit hands what is known of dropped targets to added ones that scrape the
+// same URLs: a target whose attributes or intervals change loses no increment.
+// The dropped ones must have ended.
+func inherit(added []*target, dropped []*runningTarget) {
+	known := map[string]*scrapedProfile{}
+	for _, t := range dropped {
+		for _, p := range t.profiles {
+			known[p.endpoint.url.String()] = p
+		}
+	}
+	for _, t := range added {
+		for _, p := range t.profiles {
+			if before, found := known[p.endpoint.url.String()]; found {
+				p.increments, p.held = before.increments, before.held
+				p.state.Store(before.state.Load())
+			}
+		}
 	}
 }
 

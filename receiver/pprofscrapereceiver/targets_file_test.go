@@ -4,10 +4,12 @@
 package pprofscrapereceiver
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,6 +112,26 @@ func TestATargetThatDidNotChangeKeepsItsIncrements(t *testing.T) {
 	assert.Empty(t, kept)
 	assert.Equal(t, []*runningTarget{running}, dropped)
 	assert.Equal(t, []TargetConfig{other}, added)
+}
+
+func TestATargetWhoseAttributesChangeLosesNoIncrement(t *testing.T) {
+	url := serve(t, changing(heap(t, 10, 1), heap(t, 15, 1), heap(t, 22, 1)))
+	h := newHarness(t, testConfig(), nil)
+	set := newTargetSet(h.shared, componenttest.NewNopHost())
+	ctx, stop := context.WithCancel(t.Context())
+	defer set.wait()
+	defer stop()
+	for _, name := range []string{"checkout", "checkout", "cart"} {
+		cfg := memoryOnly(url)
+		cfg.ServiceName = name
+		require.NoError(t, set.replace(ctx, "test", []TargetConfig{cfg}, time.Hour))
+		set.bySource["test"][0].scrape(ctx)
+	}
+	got := h.sink.AllProfiles()
+	require.Len(t, got, 3)
+	assert.Equal(t, int64(5), sums(got[1])["alloc_objects"])
+	assert.Equal(t, int64(7), sums(got[2])["alloc_objects"])
+	assert.Equal(t, "cart", got[2].ResourceProfiles().At(0).Resource().Attributes().AsRaw()["service.name"])
 }
 
 func TestABadTargetsFileKeepsTheOldTargets(t *testing.T) {
