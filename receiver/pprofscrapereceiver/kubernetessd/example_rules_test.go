@@ -42,7 +42,7 @@ var notInLabels = regexp.MustCompile(`[^a-zA-Z0-9_]`)
 
 // podGroup is the group that Prometheus makes of a pod with these annotations and
 // container ports by name; other labels replace those of a running pod.
-func podGroup(ip string, annotations map[string]string, ports map[string]string, others model.LabelSet) *targetgroup.Group {
+func podGroup(ip string, annotations, ports map[string]string, others model.LabelSet) *targetgroup.Group {
 	const meta = "__meta_kubernetes_"
 	group := &targetgroup.Group{Labels: model.LabelSet{
 		meta + "namespace": "shop", meta + "pod_name": "cart-0", meta + "pod_uid": "u", meta + "pod_node_name": "n",
@@ -104,7 +104,9 @@ func TestTheRulesOfTheExampleFollowTheAnnotations(t *testing.T) {
 			map[string][]string{"block": {"http://10.0.0.1:6060/debug/pprof/block"}},
 		},
 		{
-			"every port where none is annotated", grafana, "10.0.0.1", map[string]string{prefix + "cpu.scrape": "true"}, ports, nil,
+			"every port where none is annotated", grafana, "10.0.0.1",
+			map[string]string{prefix + "cpu.scrape": "true"},
+			ports, nil,
 			map[string][]string{"cpu": {
 				"http://10.0.0.1:6060/debug/pprof/profile", "http://10.0.0.1:8080/debug/pprof/profile",
 			}},
@@ -119,17 +121,23 @@ func TestTheRulesOfTheExampleFollowTheAnnotations(t *testing.T) {
 			map[string][]string{"fgprof": {"https://10.0.0.1:1/f"}, "goroutine": {"http://10.0.0.1:1/debug/pprof/goroutine"}},
 		},
 		{
-			"an IPv6 pod", grafana, "fd00::1", map[string]string{prefix + "cpu.scrape": "true", prefix + "cpu.port": "1"}, ports, nil,
+			"an IPv6 pod", grafana, "fd00::1",
+			map[string]string{prefix + "cpu.scrape": "true", prefix + "cpu.port": "1"},
+			ports, nil,
 			map[string][]string{"cpu": {"http://[fd00::1]:1/debug/pprof/profile"}},
 		},
 		{"no port at all", grafana, "10.0.0.1", map[string]string{prefix + "cpu.scrape": "true"}, nil, nil, nil},
 		{"nothing annotated", grafana, "10.0.0.1", nil, ports, nil, nil},
 		{
-			"a pod that has ended", grafana, "10.0.0.1", map[string]string{prefix + "cpu.scrape": "true", prefix + "cpu.port": "1"},
-			ports, model.LabelSet{"pod_phase": "Succeeded"}, nil,
+			"a pod that has ended", grafana, "10.0.0.1",
+			map[string]string{prefix + "cpu.scrape": "true", prefix + "cpu.port": "1"},
+			ports,
+			model.LabelSet{"pod_phase": "Succeeded"},
+			nil,
 		},
 		{
-			"Parca's annotations", parca, "10.0.0.1", map[string]string{"parca.dev/scrape": "true", "parca.dev/port": "7", "parca.dev/scheme": "https"},
+			"Parca's annotations", parca, "10.0.0.1",
+			map[string]string{"parca.dev/scrape": "true", "parca.dev/port": "7", "parca.dev/scheme": "https"},
 			ports, nil,
 			map[string][]string{
 				"cpu":    {"https://10.0.0.1:7/debug/pprof/profile"},
