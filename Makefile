@@ -18,8 +18,9 @@ GOIMPORTS_VERSION := $(call tool-version,golang.org/x/tools)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
-# Which benchmarks run.
+# Which benchmarks run, and how often; benchstat wants ten runs or more.
 BENCH ?= .
+BENCHCOUNT ?= 1
 # More flags for the collector that `make run` starts, e.g. RUNFLAGS=--set=...
 RUNFLAGS ?=
 
@@ -88,7 +89,7 @@ e2e: $(DIST) ## Run the distribution against a real Prometheus
 
 .PHONY: bench
 bench: ## Run the benchmarks that BENCH (.) matches
-	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+	go test -run '^$$' -bench '$(BENCH)' -count $(BENCHCOUNT) ./...
 
 .PHONY: lint
 lint: | $(LINT) ## Run golangci-lint

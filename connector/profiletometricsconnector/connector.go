@@ -77,17 +77,31 @@ func (c *profilesToMetrics) Start(context.Context, component.Host) error {
 	return nil
 }
 
-// Shutdown ends the flush loop and flushes what is held, within ctx.
+// Shutdown ends the flush loop and flushes what is held, within ctx: it does not
+// wait for a metrics pipeline that goes on after the end of its context.
 func (c *profilesToMetrics) Shutdown(ctx context.Context) error {
 	defer c.telemetry.shutdown()
 	if c.stop == nil {
 		return nil
 	}
 	c.stop()
+	flushed := make(chan error, 1)
+	go func() { flushed <- c.flushLast(ctx) }()
+	select {
+	case err := <-flushed:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the last flush to end: %w", ctx.Err())
+	}
+}
+
+func (c *profilesToMetrics) flushLast(ctx context.Context) error {
 	select {
 	case <-c.stopped:
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the last flush to end: %w", ctx.Err())
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("flush what is held: %w", err)
 	}
 	return c.flush(ctx)
 }

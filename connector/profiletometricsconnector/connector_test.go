@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/otel/attribute"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/metadata"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/metadatatest"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 	"github.com/profiletometrics/profiletometrics/internal/testprofile"
 )
@@ -86,6 +88,23 @@ func TestShutdownDoesNotOutlastItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, c.Shutdown(ctx), context.DeadlineExceeded)
+}
+
+// TestBatchesDoNotWaitForThoseOfOtherResources: there is no lock that one holds
+// all the time.
+func TestBatchesDoNotWaitForThoseOfOtherResources(t *testing.T) {
+	c := startConnector(t, consumertest.NewNop(), nil)
+	other := c.store.Update(series.Resource{Key: []byte("other"), Fill: func(pcommon.Resource) {}}, time.Now())
+	converted := make(chan error)
+	go func() { converted <- c.ConsumeProfiles(t.Context(), oneSecond(t)) }()
+	select {
+	case err := <-converted:
+		require.NoError(t, err)
+	case <-time.After(30 * time.Second):
+		t.Error("the batch waits for another resource")
+	}
+	other.End()
+	require.NoError(t, c.Shutdown(t.Context()))
 }
 
 func TestEmptyFlushesAreNotHandedOn(t *testing.T) {

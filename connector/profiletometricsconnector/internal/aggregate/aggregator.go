@@ -168,6 +168,7 @@ func (b *batch) addProfile(profile pprofile.Profile, targets []measure.Target) {
 		}
 		b.commit(profile, target)
 	}
+	b.account()
 	b.endProfile()
 }
 

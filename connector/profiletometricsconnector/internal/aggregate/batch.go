@@ -45,7 +45,7 @@ type batch struct {
 	choice      selection.Choice
 	chosen      []verdict // by function ID, for the choice
 	matched     []match   // by function ID
-	stackPasses []verdict // by stack
+	stackPasses []verdict // by stack, one up
 
 	key       []byte
 	sourceKey []byte
@@ -103,8 +103,9 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 	}
 	b.extraction.reset(b.selection.Extractors, &b.symbols, functionsChanged)
 	b.slots.reset(b.symbols.Stacks())
+	b.functions.reset(b.symbols.Functions())
 	if b.selection.Pattern != nil {
-		b.stackPasses = emptied(b.stackPasses, b.symbols.Stacks())
+		b.stackPasses = emptied(b.stackPasses, b.symbols.Stacks()+1)
 	}
 }
 
@@ -159,17 +160,14 @@ func (b *batch) passesPattern(stack int32) bool {
 	if filter == nil {
 		return true
 	}
-	functions := b.symbols.StackFunctions(stack)
-	if stack < 0 || int(stack) >= len(b.stackPasses) {
-		return b.anyPasses(filter, functions)
-	}
-	if b.stackPasses[stack] == open {
-		b.stackPasses[stack] = no
-		if b.anyPasses(filter, functions) {
-			b.stackPasses[stack] = yes
+	passes := &b.stackPasses[stack+1]
+	if *passes == open {
+		*passes = no
+		if b.anyPasses(filter, b.symbols.StackFunctions(stack)) {
+			*passes = yes
 		}
 	}
-	return b.stackPasses[stack] == yes
+	return *passes == yes
 }
 
 func (b *batch) anyPasses(filter *selection.Filter, functions []symbols.FunctionID) bool {

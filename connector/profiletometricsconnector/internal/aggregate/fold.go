@@ -55,22 +55,33 @@ func (o *output) append(slots []slot, number int32) {
 }
 
 // divide applies the filters to the slots of a profile and divides the others
-// among the outputs.
+// among the outputs, in the order of the stack table: like this the stacks are
+// read as they lie in memory.
 func (b *batch) divide() {
 	slots := b.slots.slots
-	for i := range slots {
-		s := &slots[i]
+	for _, number := range b.slots.inOrder() {
+		s := &slots[number]
 		if !b.groups.groups[s.group].passes || !b.passesPattern(s.stack) {
 			b.report.Filtered += s.samples - s.malformed
 			continue
 		}
-		if problem := b.symbols.StackProblem(s.stack); problem.Reason != "" && s.stack != noStack && s.malformed < s.samples {
-			b.position.Sample = s.firstSample
-			b.report.malformed(b.position, problem, s.samples-s.malformed)
-		} else {
+		b.outputs.add(slots, number, b.extract(s))
+	}
+}
+
+// account reports the samples that went to the outputs. It comes after them,
+// as stacks that have been resolved know what is wrong with them.
+func (b *batch) account() {
+	for _, out := range b.outputs.outputs {
+		for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+			s := &b.slots.slots[number]
+			if problem := b.symbols.StackProblem(s.stack); problem.Reason != "" && s.stack != noStack && s.malformed < s.samples {
+				b.position.Sample = s.firstSample
+				b.report.malformed(b.position, problem, s.samples-s.malformed)
+				continue
+			}
 			b.report.Converted += s.samples - s.malformed
 		}
-		b.outputs.add(slots, int32(i), b.extract(s))
 	}
 }
 
@@ -164,7 +175,10 @@ func (b *batch) addOverflow(update *series.Update, target measure.Target, of cou
 // ID.
 type functionTable struct {
 	weights []functionWeight
-	touched []symbols.FunctionID // in the order of their discovery
+	// touched begins with the functions that have weights, in the order of
+	// their discovery.
+	touched []symbols.FunctionID
+	n       int
 }
 
 type functionWeight struct {
@@ -173,24 +187,37 @@ type functionWeight struct {
 	overflowed       bool
 }
 
-// weight returns the weights of a function, to be added to.
-func (t *functionTable) weight(function symbols.FunctionID) *functionWeight {
-	for len(t.weights) <= int(function) {
-		t.weights = append(t.weights, functionWeight{})
+// reset makes room for so many functions.
+func (t *functionTable) reset(functions int) {
+	if missing := functions - len(t.weights); missing > 0 {
+		t.weights = append(t.weights, make([]functionWeight, missing)...)
+		// One more than there are functions: add writes before it counts.
+		t.touched = append(t.touched, make([]symbols.FunctionID, functions+1-len(t.touched))...)
 	}
-	weight := &t.weights[function]
-	if !weight.touched {
-		weight.touched = true
-		t.touched = append(t.touched, function)
+}
+
+// add adds the weight of a stack to its functions, the leaf's first.
+func (t *functionTable) add(functions []symbols.FunctionID, weight int64) {
+	weights, touched, n := t.weights, t.touched, t.n
+	for _, function := range functions {
+		sum := &weights[function]
+		touched[n] = function
+		if !sum.touched {
+			n++
+		}
+		sum.touched = true
+		sum.cumulative = measure.Add(sum.cumulative, weight)
 	}
-	return weight
+	t.n = n
+	leaf := &weights[functions[0]]
+	leaf.flat = measure.Add(leaf.flat, weight)
 }
 
 func (t *functionTable) clear() {
-	for _, function := range t.touched {
+	for _, function := range t.touched[:t.n] {
 		t.weights[function] = functionWeight{}
 	}
-	t.touched = t.touched[:0]
+	t.n = 0
 }
 
 // fold adds the weights of an output's stacks up by function, once per stack
@@ -203,14 +230,7 @@ func (b *batch) fold(out output) int64 {
 			continue
 		}
 		total = measure.Add(total, s.weight)
-		functions := b.symbols.StackFunctions(s.stack)
-		for i, function := range functions {
-			weight := b.functions.weight(function)
-			weight.cumulative = measure.Add(weight.cumulative, s.weight)
-			if i == 0 {
-				weight.flat = measure.Add(weight.flat, s.weight)
-			}
-		}
+		b.functions.add(b.symbols.StackFunctions(s.stack), s.weight)
 	}
 	return total
 }
@@ -218,7 +238,7 @@ func (b *batch) fold(out output) int64 {
 // weigh lists the weights of the chosen functions, in base units, after those
 // of outputs that wait.
 func (b *batch) weigh(update *series.Update, factor int64) {
-	for _, id := range b.functions.touched {
+	for _, id := range b.functions.touched[:b.functions.n] {
 		if !b.isChosen(id) {
 			continue
 		}

@@ -4,6 +4,8 @@
 package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
 
 import (
+	"math"
+
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
@@ -19,6 +21,7 @@ type slot struct {
 	samples, malformed int64
 	firstSample        int // index of the first sample
 	next               int32
+	sibling            int32 // another slot of the stack + 1, 0 for none
 	exemplars          int32 // position in exemplarTable.ofSlots + 1, 0 for none
 }
 
@@ -29,6 +32,7 @@ type slotTable struct {
 	slots   []slot
 	byStack []int32 // slot number + 1, 0 for none
 	byGroup map[groupAndStack]int32
+	order   []int32
 }
 
 type groupAndStack struct{ group, stack int32 }
@@ -73,8 +77,36 @@ func (t *slotTable) slot(group, stack int32, sample int) *slot {
 		*dense = number + 1
 	} else {
 		t.byGroup[groupAndStack{group, stack}] = number
+		first := &t.slots[*dense-1]
+		t.slots[number].sibling, first.sibling = first.sibling, number+1
 	}
 	return &t.slots[number]
+}
+
+// sparse is how many entries of the stack table it may take to find one of a
+// profile.
+const sparse = 8
+
+// inOrder returns the numbers of the slots in the order of the stack table,
+// unless the profile's stacks are scattered over a table much larger.
+func (t *slotTable) inOrder() []int32 {
+	t.order = t.order[:0]
+	low, high := int32(math.MaxInt32), noStack
+	for i := range t.slots {
+		low, high = min(low, t.slots[i].stack), max(high, t.slots[i].stack)
+	}
+	if int(high)-int(low) > sparse*len(t.slots) {
+		for i := range t.slots {
+			t.order = append(t.order, int32(i))
+		}
+		return t.order
+	}
+	for stack := low; stack <= high; stack++ {
+		for number := t.byStack[stack+1]; number != 0; number = t.slots[number-1].sibling {
+			t.order = append(t.order, number-1)
+		}
+	}
+	return t.order
 }
 
 // scan is the one pass over the samples of a profile.

@@ -80,13 +80,13 @@ func (u *Update) ownWeight(weight *FunctionWeight) float64 {
 }
 
 // fade lets weight fade that is older than halfLife.
-func (s *stream) fade(now time.Time) {
+func (s *stream) fade(now int64) {
 	if s.faded == 0 {
-		s.faded = now.UnixNano()
+		s.faded = now
 	}
-	for ; now.UnixNano()-s.faded >= int64(halfLife); s.faded += int64(halfLife) {
+	for ; now-s.faded >= int64(halfLife); s.faded += int64(halfLife) {
 		if s.weight < 1 { // of a base unit: nothing is left to fade
-			s.faded = now.UnixNano()
+			s.faded = now
 			return
 		}
 		s.weight /= 2
@@ -158,7 +158,7 @@ func (u *Update) isHeavy(function FunctionID, weight float64) bool {
 // refuse keeps count of a function that gets no place.
 func (u *Update) refuse(function FunctionID, weight float64) {
 	c := u.contest()
-	c.refused = u.now.UnixNano()
+	c.refused = u.now
 	if c.candidates.offer(function, weight, u.store.interval.Load(), u.store.mayKeepCount) {
 		u.store.candidates.Add(1)
 	}

@@ -5,6 +5,7 @@ package series
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -108,6 +109,62 @@ func TestAFunctionThatIsHeavyForLongGetsItsSeries(t *testing.T) {
 		count(s, after((103+i)*minute), append(light, leaf("late", 100))...)
 	}
 	assert.Contains(t, flush(s, after(120*minute)), "work.cumulative{late}")
+}
+
+// TestHeavyFunctionsHaveSeriesWhilePlacesAreFree compares random streams, in
+// which the functions change, with exact sums: what README.md guarantees.
+func TestHeavyFunctionsHaveSeriesWhilePlacesAreFree(t *testing.T) {
+	admitted := 0
+	for _, limit := range []int{10, 30, 100} {
+		for seed := range uint64(20) {
+			t.Run(fmt.Sprintf("limit %d, seed %d", limit, seed), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, uint64(limit)))
+				functions := rand.NewZipf(random, 1.2, 5, 2000)
+				s := newStore(func(settings *Settings) { settings.FunctionLimit, settings.Cumulative = limit, false })
+				exact, sum := map[string]int64{}, int64(0)
+				for step := range 280 { // seconds, in which nothing fades
+					before := placesOf(s)
+					contested := len(exact) > limit
+					profile := map[string]int64{}
+					for range 1 + random.IntN(30) {
+						profile[fmt.Sprint("f", int(functions.Uint64())+step/40*3)] = 1 + int64(random.ExpFloat64()*100)
+					}
+					var weights []spent
+					for _, name := range slices.Sorted(maps.Keys(profile)) {
+						weights = append(weights, leaf(name, profile[name]))
+						exact[name] += profile[name]
+						sum += profile[name]
+					}
+					count(s, after(step), weights...)
+					now := placesOf(s)
+					require.LessOrEqual(t, len(now), limit)
+					for name := range profile {
+						isHeavy := exact[name]*int64(limit) > sum
+						isLight := exact[name]*2*int64(limit) < sum
+						switch {
+						case !now[name] && len(now) < limit:
+							require.False(t, isHeavy, "%s is heavy and has no series", name)
+						case now[name] && !before[name] && contested && len(before) >= limit-limit/reserved:
+							require.False(t, isLight, "%s is light and got one of the last places", name)
+							admitted++
+						}
+					}
+				}
+			})
+		}
+	}
+	assert.Greater(t, admitted, 100, "places that were kept for heavy functions")
+}
+
+// placesOf are the functions that have series.
+func placesOf(s *Store) map[string]bool {
+	names := map[string]bool{}
+	if r := s.resources["api"]; r != nil {
+		for id := range r.streams[counter].places {
+			names[s.functions.named[id].Name] = true
+		}
+	}
+	return names
 }
 
 func TestAFreedPlaceGoesToTheHeaviestCandidate(t *testing.T) {

@@ -72,7 +72,7 @@ func (f *Flush) settle(end func(*stream)) {
 }
 
 func (s *stream) landed() {
-	s.each(func(p *point) {
+	s.each(func(p point) {
 		p.value -= p.inFlight
 		p.inFlight = 0
 		p.exemplars.landed()
@@ -82,7 +82,7 @@ func (s *stream) landed() {
 }
 
 func (s *stream) returned() {
-	s.each(func(p *point) {
+	s.each(func(p point) {
 		p.inFlight = 0
 		p.exemplars.returned()
 	})
@@ -91,15 +91,15 @@ func (s *stream) returned() {
 }
 
 // each calls f with every series.
-func (s *stream) each(f func(*point)) {
+func (s *stream) each(f func(point)) {
 	for k := range s.overflow {
-		f(&s.overflow[k])
+		f(s.overflow[k].point())
 	}
 	for _, g := range s.ordered {
-		f(&g.total)
-		for _, function := range g.ordered {
-			f(&function.points[flat])
-			f(&function.points[cumulative])
+		f(g.total.point())
+		for i := range g.functions {
+			f(g.point(int32(i), flat))
+			f(g.point(int32(i), cumulative))
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (s *stream) empty() bool {
 		return false
 	}
 	for k := range s.overflow {
-		if s.overflow[k].exists {
+		if s.overflow[k].exists() {
 			return false
 		}
 	}
@@ -157,24 +157,24 @@ func (s *stream) empty() bool {
 // expireCounters drops the series of a counter that nothing has updated since
 // a time, unless they hold delta weight that was not handed on yet.
 func (s *stream) expireCounters(store *Store, before int64) {
-	dead := func(p *point) bool {
-		unsent := store.settings.Delta && p.value != 0
-		return p.exists && p.updated <= before && !unsent
+	dead := func(t *tally) bool {
+		unsent := store.settings.Delta && t.value != 0
+		return t.exists() && t.updated <= before && !unsent
 	}
 	for k := range s.overflow {
-		if dead(&s.overflow[k]) {
-			s.overflow[k] = point{}
+		if dead(&s.overflow[k].tally) {
+			s.overflow[k] = series{}
 		}
 	}
 	for _, g := range s.ordered {
-		if dead(&g.total) {
-			g.total = point{}
+		if dead(&g.total.tally) {
+			g.total = series{}
 			store.release(1)
 		}
-		for _, f := range g.ordered {
-			for _, k := range []kind{flat, cumulative} {
-				if dead(&f.points[k]) {
-					s.remove(store, g, f, k)
+		for i := range g.tallies {
+			for k := flat; k < kinds; k++ {
+				if dead(g.tallies[i].count(k)) {
+					s.remove(store, g, int32(i), k)
 				}
 			}
 		}
@@ -189,7 +189,7 @@ func (s *stream) expireCounters(store *Store, before int64) {
 func (s *stream) compact() {
 	s.ordered = without(s.ordered, func(g *group) bool { return g.removed })
 	for _, g := range s.ordered {
-		g.ordered = without(g.ordered, func(f *functionPoints) bool { return f.removed })
+		g.compact()
 	}
 }
 

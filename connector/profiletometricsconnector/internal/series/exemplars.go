@@ -63,27 +63,27 @@ func (e *exemplars) keep(exemplar Exemplar, limit int) {
 
 // Exemplify adds exemplars to the total of a group that Add has counted.
 func (u *Update) Exemplify(name Group, list []Exemplar) {
-	if g := u.stream.groups[string(name.Key)]; g != nil && g.total.exists {
-		u.keep(&g.total, list)
+	if g := u.stream.groups[string(name.Key)]; g != nil && g.total.exists() {
+		u.keep(g.total.point(), list)
 		return
 	}
-	u.keep(&u.stream.overflow[total], list)
+	u.keep(u.stream.overflow[total].point(), list)
 }
 
 // ExemplifyFunction adds exemplars to the points of a function that Add has
 // counted.
 func (u *Update) ExemplifyFunction(name Group, function FunctionID, ofFlat, ofCumulative []Exemplar) {
-	var points *[kinds]point
-	if g := u.stream.groups[string(name.Key)]; g != nil {
-		if f := g.functions[function]; f != nil {
-			points = &f.points
-		}
+	g := u.stream.groups[string(name.Key)]
+	position, known := int32(0), false
+	if g != nil {
+		position, known = g.positions[function]
 	}
-	for k, list := range map[kind][]Exemplar{flat: ofFlat, cumulative: ofCumulative} {
-		if points != nil && points[k].exists {
-			u.keep(&points[k], list)
+	for i, list := range [functionKinds][]Exemplar{ofFlat, ofCumulative} {
+		k := flat + kind(i)
+		if known && g.tallies[position].count(k).exists() {
+			u.keep(g.point(position, k), list)
 		} else {
-			u.keep(&u.stream.overflow[k], list)
+			u.keep(u.stream.overflow[k].point(), list)
 		}
 	}
 }
@@ -101,8 +101,8 @@ func (e *exemplars) returned() {
 	}
 }
 
-func (u *Update) keep(p *point, list []Exemplar) {
-	if !p.exists || len(list) == 0 {
+func (u *Update) keep(p point, list []Exemplar) {
+	if !p.exists() || len(list) == 0 {
 		return
 	}
 	if p.exemplars == nil {
@@ -114,7 +114,7 @@ func (u *Update) keep(p *point, list []Exemplar) {
 }
 
 // exemplify writes the exemplars of a series to its point.
-func (w *writer) exemplify(out pmetric.NumberDataPoint, p *point) {
+func (w *writer) exemplify(out pmetric.NumberDataPoint, p point) {
 	if p.exemplars == nil || (w.store.settings.Delta && p.exemplars.told) {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
-	"time"
 )
 
 // shortage is the state of SeriesLimit, for which all resources compete.
@@ -75,7 +74,7 @@ func (u *Update) take() bool {
 // isFull says that there is no place for any series.
 func (u *Update) isFull() bool { return u.reserved == 0 && u.store.free() <= 0 }
 
-func (s *Store) shortOf(now time.Time) { s.shortage.last.Store(now.UnixNano()) }
+func (s *Store) shortOf(now int64) { s.shortage.last.Store(now) }
 
 func (s *Store) bar() float64 { return math.Float64frombits(s.shortage.bar.Load()) }
 

@@ -4,8 +4,6 @@
 package series // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
 
 import (
-	"time"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
@@ -33,18 +31,18 @@ type part struct {
 // without a group, the overflow of the stream.
 type place struct {
 	group    *group
-	function *functionPoints
+	function FunctionID // 0 for none
 	kind     kind
 }
 
-func (s *stream) point(where place) *point {
+func (s *stream) point(where place) point {
 	switch {
 	case where.group == nil:
-		return &s.overflow[where.kind]
-	case where.function == nil:
-		return &where.group.total
+		return s.overflow[where.kind].point()
+	case where.function == 0:
+		return where.group.total.point()
 	default:
-		return &where.function.points[where.kind]
+		return where.group.point(where.group.positions[where.function], where.kind)
 	}
 }
 
@@ -58,7 +56,7 @@ type vanished struct {
 
 // beginSnapshot returns the snapshot to fill; nil if the one that is held is
 // newer than source.
-func (s *stream) beginSnapshot(source Source, now time.Time) *snapshot {
+func (s *stream) beginSnapshot(source Source, now int64) *snapshot {
 	held := s.snapshots[string(source.Key)]
 	if held == nil {
 		held = &snapshot{}
@@ -74,14 +72,13 @@ func (s *stream) beginSnapshot(source Source, now time.Time) *snapshot {
 	if held.measured != source.Measured || held.batch != source.Batch {
 		held.parts, held.replaced = held.replaced[:0], held.parts
 	}
-	held.measured, held.batch, held.updated = source.Measured, source.Batch, now.UnixNano()
+	held.measured, held.batch, held.updated = source.Measured, source.Batch, now
 	s.touched = true
 	return held
 }
 
 // put adds a part.
-func (s *snapshot) put(where place, p *point, weight int64) {
-	p.exists = true
+func (s *snapshot) put(where place, p point, weight int64) {
 	p.parts++
 	s.parts = append(s.parts, part{where, weight})
 }
@@ -105,24 +102,25 @@ func (s *stream) drop(store *Store, parts []part) {
 }
 
 // vanish removes a gauge series.
-func (s *stream) vanish(store *Store, where place, p *point) {
+func (s *stream) vanish(store *Store, where place, p point) {
+	g := where.group
 	if p.reported {
-		gone := vanished{group: where.group, kind: where.kind}
-		if where.function != nil {
-			gone.id, gone.function = where.function.id, where.function.function
+		gone := vanished{group: g, id: where.function, kind: where.kind}
+		if where.function != 0 {
+			gone.function = g.functions[g.positions[where.function]].function
 		}
 		s.vanished = append(s.vanished, gone)
 	}
 	switch {
-	case where.group == nil:
-		*p = point{}
-	case where.function == nil:
-		*p = point{}
+	case g == nil:
+		p.end()
+	case where.function == 0:
+		p.end()
 		store.release(1)
 	default:
-		s.remove(store, where.group, where.function, where.kind)
+		s.remove(store, g, g.positions[where.function], where.kind)
 	}
-	if g := where.group; g != nil && !g.inUse() {
+	if g != nil && !g.inUse() {
 		delete(s.groups, g.key)
 		g.removed = true
 	}

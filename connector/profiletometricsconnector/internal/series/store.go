@@ -121,7 +121,7 @@ type stream struct {
 	faded   int64
 	contest *contest // nil while all functions find places
 
-	overflow [kinds]point
+	overflow [kinds]series
 
 	// snapshots hold the parts of a gauge, by where they come from.
 	snapshots map[string]*snapshot
@@ -152,46 +152,11 @@ var suffix = [kinds]string{"", ".flat", ".cumulative"}
 type group struct {
 	key        string
 	attributes pcommon.Map
-	total      point
-	functions  map[FunctionID]*functionPoints
-	ordered    []*functionPoints
+	total      series
 	removed    bool
-}
 
-// functionPoints are the flat and the cumulative series of a function.
-type functionPoints struct {
-	id       FunctionID
-	function Function
-	points   [kinds]point // total is unused
-	removed  bool
-}
-
-// point is one series. Which of its fields are in use depends on whether the
-// stream is a counter or a gauge.
-type point struct {
-	exists bool
-	value  int64 // in base units
-	// started is when the series began, in wall time.
-	started pcommon.Timestamp
-	updated int64 // UnixNano
-
-	// inFlight is the part of a delta counter that a flush has taken out and
-	// not yet handed on.
-	inFlight int64
-
-	// A gauge is the sum of its parts; measured is the newest part's time.
-	parts    int
-	measured pcommon.Timestamp
-	reported bool
-
-	exemplars *exemplars // nil for none
-}
-
-// add counts weight, beginning the series if need be.
-func (p *point) add(weight int64, now time.Time) {
-	if !p.exists {
-		*p = point{exists: true, started: pcommon.NewTimestampFromTime(now)}
-	}
-	p.value = measure.Add(p.value, weight)
-	p.updated = now.UnixNano()
+	// positions are where the functions stand in both of the lists.
+	positions map[FunctionID]int32
+	tallies   []functionTallies
+	functions []functionSeries
 }

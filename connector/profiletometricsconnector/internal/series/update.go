@@ -14,7 +14,7 @@ import (
 type Update struct {
 	store    *Store
 	resource *resource
-	now      time.Time
+	now      int64 // UnixNano
 
 	stream   *stream
 	snapshot *snapshot // nil for counters
@@ -69,7 +69,7 @@ func (s *Store) Update(name Resource, now time.Time) Update {
 		r := s.resource(name)
 		r.mu.Lock()
 		if !r.removed {
-			return Update{store: s, resource: r, now: now}
+			return Update{store: s, resource: r, now: now.UnixNano()}
 		}
 		r.mu.Unlock()
 	}
@@ -156,9 +156,10 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 	}
 	u.addTotal(g, weight)
 	var added Added
+	next := int32(0)
 	for i := range functions {
 		function := &functions[i]
-		u.addFunction(g, function)
+		next = u.addFunction(g, function, next) + 1
 		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
 		added.Waiting = added.Waiting || function.waiting
 	}
@@ -166,14 +167,15 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 	return added
 }
 
-// addFunction counts the weights of a function, unless they have to wait.
-func (u *Update) addFunction(g *group, weight *FunctionWeight) {
+// addFunction counts the weights of a function, unless they have to wait. It
+// takes a guess at the function's position, and returns the position.
+func (u *Update) addFunction(g *group, weight *FunctionWeight, guess int32) int32 {
 	weight.CumulativeOverflowed, weight.waiting = false, false
-	known := g.functions[weight.Function]
+	position, known := g.find(weight.Function, guess)
 	switch {
 	case u.seriesFor(weight) == 0:
-	case known != nil:
-		u.addToFunction(g, known, weight)
+	case known:
+		u.addToFunction(g, position, weight)
 	case u.hasPlace(weight.Function):
 		u.addNewFunction(g, weight)
 	case u.wait(weight):
@@ -181,6 +183,7 @@ func (u *Update) addFunction(g *group, weight *FunctionWeight) {
 	default:
 		u.overflowFunction(weight)
 	}
+	return position
 }
 
 // AddOverflow counts the cumulative weight of samples of which a function
@@ -217,13 +220,13 @@ func newGroup(name Group) *group {
 	g := &group{
 		key:        string(name.Key),
 		attributes: pcommon.NewMap(),
-		functions:  make(map[FunctionID]*functionPoints),
+		positions:  make(map[FunctionID]int32),
 	}
 	name.Fill(g.attributes)
 	return g
 }
 
-func (g *group) inUse() bool { return g.total.exists || len(g.functions) > 0 }
+func (g *group) inUse() bool { return g.total.exists() || len(g.positions) > 0 }
 
 func (s *stream) insert(g *group) {
 	if s.groups == nil {
@@ -237,11 +240,11 @@ func (u *Update) addTotal(g *group, weight int64) {
 	if weight == 0 {
 		return
 	}
-	if !g.total.exists && !u.take() {
+	if !g.total.exists() && !u.take() {
 		u.overflow(total, weight)
 		return
 	}
-	u.count(place{g, nil, total}, &g.total, weight)
+	u.count(place{g, 0, total}, g.total.point(), weight)
 }
 
 // seriesFor is how many series a function has in a group, given its weights.
@@ -268,35 +271,41 @@ func (u *Update) addNewFunction(g *group, weight *FunctionWeight) {
 		u.overflowFunction(weight)
 		return
 	}
-	f := g.functions[weight.Function]
-	if f == nil {
-		f = &functionPoints{id: weight.Function}
+	position, known := g.positions[weight.Function]
+	if !known {
+		position = g.appendFunction(weight.Function)
 	}
-	u.addToFunction(g, f, weight)
-	if f.inUse() && g.functions[f.id] == nil {
-		f.function = u.store.functions.function(f.id)
-		g.functions[f.id] = f
-		g.ordered = append(g.ordered, f)
+	u.addToFunction(g, position, weight)
+	if !known {
+		g.keepFunction(&u.store.functions)
 	}
 }
 
 // addToFunction counts the weights of a function that has a place. It says in
 // weight whether the cumulative one is still to be accounted for.
-func (u *Update) addToFunction(g *group, f *functionPoints, weight *FunctionWeight) {
-	if u.store.settings.Flat && weight.Flat != 0 {
-		if f.points[flat].exists || u.takeFor(f) {
-			u.count(place{g, f, flat}, &f.points[flat], weight.Flat)
-		} else {
-			u.overflow(flat, weight.Flat)
-		}
+func (u *Update) addToFunction(g *group, position int32, weight *FunctionWeight) {
+	if u.store.settings.Flat && weight.Flat != 0 && !u.addToSeries(g, position, flat, weight.Flat) {
+		u.overflow(flat, weight.Flat)
 	}
 	if u.store.settings.Cumulative && weight.Cumulative != 0 {
-		if f.points[cumulative].exists || u.takeFor(f) {
-			u.count(place{g, f, cumulative}, &f.points[cumulative], weight.Cumulative)
-		} else {
-			weight.CumulativeOverflowed = true
-		}
+		weight.CumulativeOverflowed = !u.addToSeries(g, position, cumulative, weight.Cumulative)
 	}
+}
+
+// addToSeries counts weight, and returns false if there is no place for the
+// series.
+func (u *Update) addToSeries(g *group, position int32, k kind, weight int64) bool {
+	counted := g.tallies[position].count(k)
+	if counted.exists() && u.snapshot == nil {
+		counted.add(weight, u.now)
+		return true
+	}
+	function := g.tallies[position].id
+	if !counted.exists() && !u.takeFor(function) {
+		return false
+	}
+	u.count(place{g, function, k}, g.point(position, k), weight)
+	return true
 }
 
 // overflowFunction counts the weights of a function that has no place.
@@ -307,21 +316,20 @@ func (u *Update) overflowFunction(weight *FunctionWeight) {
 	weight.CumulativeOverflowed = u.store.settings.Cumulative && weight.Cumulative != 0
 }
 
-func (f *functionPoints) inUse() bool {
-	return f.points[flat].exists || f.points[cumulative].exists
-}
-
 // takeFor takes a place for a series of a function among those that have some.
-func (u *Update) takeFor(f *functionPoints) bool {
+func (u *Update) takeFor(function FunctionID) bool {
 	if !u.take() {
 		return false
 	}
-	u.stream.places[f.id]++
+	u.stream.places[function]++
 	return true
 }
 
-// count adds weight to a series that holds a place.
-func (u *Update) count(where place, p *point, weight int64) {
+// count adds weight to a series that holds a place, beginning it if need be.
+func (u *Update) count(where place, p point, weight int64) {
+	if !p.exists() {
+		p.begin(u.now)
+	}
 	if u.snapshot == nil {
 		p.add(weight, u.now)
 		return
@@ -332,18 +340,19 @@ func (u *Update) count(where place, p *point, weight int64) {
 // overflow adds weight to an overflow series, which needs no place.
 func (u *Update) overflow(k kind, weight int64) {
 	u.store.overflowed.Add(1)
-	u.count(place{nil, nil, k}, &u.stream.overflow[k], weight)
+	u.count(place{nil, 0, k}, u.stream.overflow[k].point(), weight)
 }
 
 // remove takes a function's series out of its group and frees its place.
-func (s *stream) remove(store *Store, g *group, f *functionPoints, k kind) {
-	f.points[k] = point{}
+func (s *stream) remove(store *Store, g *group, position int32, k kind) {
+	g.point(position, k).end()
 	store.release(1)
+	f := &g.tallies[position]
 	if s.places[f.id]--; s.places[f.id] <= 0 {
 		delete(s.places, f.id)
 	}
 	if !f.inUse() {
-		delete(g.functions, f.id)
-		f.removed = true
+		delete(g.positions, f.id)
+		f.id = 0
 	}
 }

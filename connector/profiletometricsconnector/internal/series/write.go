@@ -39,16 +39,14 @@ func (w *writer) stream(s *stream) {
 	}
 	for _, g := range s.ordered {
 		if w.kind == total {
-			w.point(&g.total, g.attributes, nil)
+			w.point(g.total.point(), g.attributes, nil)
 			continue
 		}
-		for _, f := range g.ordered {
-			w.point(&f.points[w.kind], g.attributes, &f.function)
+		for i := range g.functions {
+			w.point(g.point(int32(i), w.kind), g.attributes, &g.functions[i].function)
 		}
 	}
-	if p := &s.overflow[w.kind]; p.exists {
-		w.point(p, overflowAttributes, nil)
-	}
+	w.point(s.overflow[w.kind].point(), overflowAttributes, nil)
 	w.vanished(s)
 }
 
@@ -65,9 +63,9 @@ var overflowAttributes = func() pcommon.Map {
 }()
 
 // point writes one series if there is anything to tell of it.
-func (w *writer) point(p *point, attributes pcommon.Map, function *Function) {
+func (w *writer) point(p point, attributes pcommon.Map, function *Function) {
 	switch {
-	case !p.exists:
+	case !p.exists():
 		return
 	case w.measure.Snapshot:
 		out := w.append(attributes, function)
@@ -122,17 +120,17 @@ func (w *writer) vanished(s *stream) {
 // isBack says whether a series that vanished has begun again.
 func (s *stream) isBack(gone vanished) bool {
 	if gone.group == nil {
-		return s.overflow[gone.kind].exists
+		return s.overflow[gone.kind].exists()
 	}
 	g := s.groups[gone.group.key]
 	switch {
 	case g == nil:
 		return false
 	case gone.kind == total:
-		return g.total.exists
+		return g.total.exists()
 	default:
-		f := g.functions[gone.id]
-		return f != nil && f.points[gone.kind].exists
+		position, known := g.positions[gone.id]
+		return known && g.point(position, gone.kind).exists()
 	}
 }
 

@@ -60,18 +60,26 @@ type Dictionary struct {
 	byName     map[string]FunctionID
 	byFile     map[Function]FunctionID // with tellFilesApart
 	named      []Function
+	// successors are the functions that came next when a function was met last:
+	// a guess that saves finding the next one by its name.
+	successors []FunctionID
+	previous   FunctionID
 	unknown    [1]FunctionID // the stack that isn't there
 
 	// By index of the dictionary's tables.
 	mappingFacts  []mapping
 	functionFacts []function
 	locationFacts []location
-	stackFacts    []stack
+	// only is the function of a location's only frame, as most have no more;
+	// several for one that has, or has a problem.
+	only []FunctionID
+	// stackProblems are one up; 0 is that of a stack that was not resolved yet.
+	stackProblems []problemID
 
-	frames         []Frame      // of locations
-	stackFunctions []FunctionID // of stacks
-	problems       []Problem
+	frames   []Frame // of locations
+	problems []Problem
 
+	stackFunctions []FunctionID // of the stack that was resolved last
 	// mark[f] is the stack in which function f was seen last.
 	mark  []int32
 	epoch int32
@@ -94,33 +102,29 @@ type function struct {
 // nameless stands for no function of its own.
 const nameless FunctionID = -1
 
+// several stands for what Dictionary.only does not tell.
+const several FunctionID = -2
+
 // location holds the frames of one location, innermost first.
 type location struct {
 	first, end int32 // in Dictionary.frames
-	problem    problemID
-	// only is the function of a location's only frame, as most have no more;
-	// nameless for one that has several.
-	only FunctionID
-}
-
-// stack holds the distinct functions of one stack, leaf first.
-type stack struct {
-	first, end int32 // in Dictionary.stackFunctions
 	problem    problemID
 }
 
 // problemID is a position in Dictionary.problems, which starts with none.
 type problemID int32
 
-// Reset turns to the dictionary of another message and resolves all of it.
-// With tellFilesApart, functions of one name in different files are different
-// functions.
+// Reset turns to the dictionary of another message and resolves all of it but
+// the stacks. With tellFilesApart, functions of one name in different files are
+// different functions.
 //
 // Every table is resolved from its first entry to its last: this is the order
 // in which a message was decoded into memory. Resolving entries as samples ask
 // for them would save those that nothing asks for, but profilers send none,
 // and would read the others from all over the memory, which takes several
-// times as long.
+// times as long. Stacks are by far the most of a dictionary, and nearly all of
+// them are asked for once: keeping what they resolve to costs more than
+// resolving the others again.
 func (d *Dictionary) Reset(dictionary pprofile.ProfilesDictionary, tellFilesApart bool) {
 	d.tellFilesApart = tellFilesApart
 	d.mappings = dictionary.MappingTable()
@@ -135,10 +139,12 @@ func (d *Dictionary) Reset(dictionary pprofile.ProfilesDictionary, tellFilesApar
 		d.forget()
 	}
 	d.problems = append(d.problems[:0], Problem{})
+	d.previous = d.unknown[0]
 	d.resolveMappings()
 	d.resolveFunctions()
 	d.resolveLocations()
-	d.resolveStacks()
+	d.stackProblems = append(d.stackProblems[:0], make([]problemID, d.stacks.Len())...)
+	d.mark = append(d.mark, make([]int32, len(d.named)-len(d.mark))...)
 }
 
 // maxRemembered is how many functions are remembered from message to message.
@@ -150,7 +156,7 @@ func (d *Dictionary) forget() {
 	d.generation++
 	d.byName = make(map[string]FunctionID)
 	d.byFile = make(map[Function]FunctionID)
-	d.named = nil
+	d.named, d.successors, d.previous = nil, nil, 0
 	d.mark, d.epoch = nil, 0
 	d.unknown[0] = d.identify(Function{Name: Unknown})
 }
@@ -173,10 +179,14 @@ func (d *Dictionary) Release() {
 
 // Stacks is the number of entries in the stack table: valid stack indices are
 // below.
-func (d *Dictionary) Stacks() int { return len(d.stackFacts) }
+func (d *Dictionary) Stacks() int { return len(d.stackProblems) }
 
 // Strings is the number of entries in the string table.
 func (d *Dictionary) Strings() int { return d.strings.Len() }
+
+// Functions is the number of functions discovered so far, in this message and
+// those before: function IDs are below.
+func (d *Dictionary) Functions() int { return len(d.named) }
 
 // Function returns what identifies a function.
 func (d *Dictionary) Function(id FunctionID) Function { return d.named[id] }
@@ -190,36 +200,11 @@ func (d *Dictionary) String(index int32) (string, bool) {
 	return d.strings.At(int(index)), true
 }
 
-// StackFunctions returns the functions of a stack, each once, the leaf's
-// first. A stack without frames, such as index 0 ("unset", says
-// Sample.stack_index), consists of Unknown, and so do the parts of one that
-// the dictionary does not resolve; StackProblem tells the latter. The slice is
-// valid until Reset.
-func (d *Dictionary) StackFunctions(index int32) []FunctionID {
-	if index <= 0 || int(index) >= len(d.stackFacts) {
-		return d.unknown[:]
-	}
-	facts := &d.stackFacts[index]
-	return d.stackFunctions[facts.first:facts.end:facts.end]
-}
-
-// StackProblem is what is wrong with a stack.
-func (d *Dictionary) StackProblem(index int32) Problem {
-	switch {
-	case index == 0:
-		return Problem{}
-	case index < 0 || int(index) >= len(d.stackFacts):
-		return Problem{StackIndex, index, len(d.stackFacts)}
-	default:
-		return d.problems[d.stackFacts[index].problem]
-	}
-}
-
 // StackLocations returns the location indices of a stack, the leaf's first, as
 // they are in the message: LocationFrames takes any. A stack that isn't there
 // has none.
 func (d *Dictionary) StackLocations(index int32) pcommon.Int32Slice {
-	if index <= 0 || int(index) >= len(d.stackFacts) {
+	if index <= 0 || int(index) >= len(d.stackProblems) {
 		return noLocations
 	}
 	return d.stacks.At(int(index)).LocationIndices()
@@ -243,7 +228,7 @@ func (d *Dictionary) LocationFrames(index int32) []Frame {
 // LeafLocation is the index of the location at which a stack's samples were
 // taken, and false where the stack has none that exists.
 func (d *Dictionary) LeafLocation(index int32) (int32, bool) {
-	if index <= 0 || int(index) >= len(d.stackFacts) {
+	if index <= 0 || int(index) >= len(d.stackProblems) {
 		return 0, false
 	}
 	indices := d.stacks.At(int(index)).LocationIndices()
@@ -278,7 +263,25 @@ func (d *Dictionary) FirstMapping() string {
 	return ""
 }
 
+// identify returns the ID of a function. Many messages list the functions that
+// they have in common in one order, so that the successor of the function before
+// is tried first: comparing a name costs much less than hashing it and finding
+// the hash in a table that no cache holds.
 func (d *Dictionary) identify(function Function) FunctionID {
+	if len(d.named) > 0 {
+		if guess := d.successors[d.previous]; d.named[guess] == function {
+			d.previous = guess
+			return guess
+		}
+	}
+	id := d.find(function)
+	d.successors[d.previous] = id
+	d.previous = id
+	return id
+}
+
+// find looks a function up by its name, and numbers one that is new.
+func (d *Dictionary) find(function Function) FunctionID {
 	var id FunctionID
 	var ok bool
 	if function.File == "" {
@@ -291,6 +294,7 @@ func (d *Dictionary) identify(function Function) FunctionID {
 	}
 	id = FunctionID(len(d.named))
 	d.named = append(d.named, function)
+	d.successors = append(d.successors, id)
 	if function.File == "" {
 		d.byName[function.Name] = id
 	} else {

@@ -7,48 +7,63 @@ import (
 	"math"
 	"path"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
 
-func (d *Dictionary) resolveStacks() {
-	d.stackFacts = d.stackFacts[:0]
-	d.stackFunctions = d.stackFunctions[:0]
-	for len(d.mark) < len(d.named) {
-		d.mark = append(d.mark, 0)
+// StackFunctions returns the functions of a stack, each once, the leaf's
+// first. A stack without frames, such as index 0 ("unset", says
+// Sample.stack_index), consists of Unknown, and so do the parts of one that
+// the dictionary does not resolve; StackProblem tells the latter. The slice is
+// valid until the next call.
+func (d *Dictionary) StackFunctions(index int32) []FunctionID {
+	if index <= 0 || int(index) >= len(d.stackProblems) {
+		return d.unknown[:]
 	}
-	for i := range d.stacks.Len() {
-		d.stackFacts = append(d.stackFacts, d.resolveStack(d.stacks.At(i).LocationIndices()))
+	d.nextEpoch()
+	indices := d.stacks.At(int(index)).LocationIndices()
+	problem := problemID(0)
+	functions, only, mark, epoch := d.room(indices.Len()), d.only, d.mark, d.epoch
+	n := 0
+	for i := range indices.Len() {
+		location := indices.At(i)
+		function := several
+		if known := int(uint32(location)); known < len(only) {
+			function = only[known]
+		}
+		if function == several {
+			functions, n = d.addFrames(functions, n, location, indices.Len()-i)
+			problem = d.firstProblem(problem, location)
+			continue
+		}
+		// Which functions recur can't be predicted: a branch would cost more
+		// than writing each and counting the new ones.
+		functions[n] = function
+		n += countIf(mark[function] != epoch)
+		mark[function] = epoch
 	}
+	d.stackProblems[index] = problem + 1
+	if n == 0 {
+		return d.unknown[:]
+	}
+	return functions[:n]
 }
 
-func (d *Dictionary) resolveStack(indices pcommon.Int32Slice) stack {
-	d.nextEpoch()
-	facts := stack{first: int32(len(d.stackFunctions))}
-	for i := range indices.Len() {
-		index := indices.At(i)
-		if index < 0 || int(index) >= len(d.locationFacts) {
-			facts.problem = d.either(facts.problem, Problem{LocationIndex, index, len(d.locationFacts)})
-			d.pushOnce(d.unknown[0])
-			continue
-		}
-		from := &d.locationFacts[index]
-		if from.problem != 0 && facts.problem == 0 {
-			facts.problem = from.problem
-		}
-		if from.only != nameless {
-			d.pushOnce(from.only)
-			continue
-		}
-		for _, frame := range d.frames[from.first:from.end] {
-			d.pushOnce(frame.Function)
-		}
+// countIf is 1 if the condition is true.
+func countIf(condition bool) int {
+	n := 0
+	if condition {
+		n = 1
 	}
-	if len(d.stackFunctions) == int(facts.first) {
-		d.pushOnce(d.unknown[0])
+	return n
+}
+
+// room returns the scratch memory for a stack, with room for at least so many
+// functions.
+func (d *Dictionary) room(functions int) []FunctionID {
+	if missing := functions - len(d.stackFunctions); missing > 0 {
+		d.stackFunctions = append(d.stackFunctions, make([]FunctionID, missing)...)
 	}
-	facts.end = int32(len(d.stackFunctions))
-	return facts
+	return d.stackFunctions
 }
 
 // nextEpoch begins another stack: no function has been seen in it.
@@ -60,20 +75,59 @@ func (d *Dictionary) nextEpoch() {
 	d.epoch++
 }
 
-// pushOnce adds a function to the stack in resolution, however often it
-// recurs.
-func (d *Dictionary) pushOnce(function FunctionID) {
-	if d.mark[function] != d.epoch {
+// addFrames adds the functions of a location that were not seen yet in the
+// stack, of which so many locations are left, to the n that were.
+func (d *Dictionary) addFrames(functions []FunctionID, n int, location int32, left int) ([]FunctionID, int) {
+	frames := d.LocationFrames(location)
+	if len(functions) < n+len(frames)+left {
+		functions = d.room(n + len(frames) + left)
+	}
+	for i := range frames {
+		function := frames[i].Function
+		functions[n] = function
+		n += countIf(d.mark[function] != d.epoch)
 		d.mark[function] = d.epoch
-		d.stackFunctions = append(d.stackFunctions, function)
+	}
+	return functions, n
+}
+
+// firstProblem is the first of the problems of a stack, given that of the
+// locations before.
+func (d *Dictionary) firstProblem(before problemID, location int32) problemID {
+	switch {
+	case before != 0:
+		return before
+	case location >= 0 && int(location) < len(d.locationFacts):
+		return d.locationFacts[location].problem
+	default:
+		return d.either(0, Problem{LocationIndex, location, len(d.locationFacts)})
 	}
 }
 
+// StackProblem is what is wrong with a stack.
+func (d *Dictionary) StackProblem(index int32) Problem {
+	switch {
+	case index == 0:
+		return Problem{}
+	case index < 0 || int(index) >= len(d.stackProblems):
+		return Problem{StackIndex, index, len(d.stackProblems)}
+	}
+	if d.stackProblems[index] == 0 {
+		d.StackFunctions(index)
+	}
+	return d.problems[d.stackProblems[index]-1]
+}
+
 func (d *Dictionary) resolveLocations() {
-	d.locationFacts = d.locationFacts[:0]
+	d.locationFacts, d.only = d.locationFacts[:0], d.only[:0]
 	d.frames = d.frames[:0]
 	for i := range d.locations.Len() {
-		d.locationFacts = append(d.locationFacts, d.resolveLocation(d.locations.At(i)))
+		facts := d.resolveLocation(d.locations.At(i))
+		only := several
+		if facts.end == facts.first+1 && facts.problem == 0 {
+			only = d.frames[facts.first].Function
+		}
+		d.locationFacts, d.only = append(d.locationFacts, facts), append(d.only, only)
 	}
 }
 
@@ -92,10 +146,6 @@ func (d *Dictionary) resolveLocation(entry pprofile.Location) location {
 		d.frames = append(d.frames, Frame{from.nameless, NoString, from.file})
 	}
 	facts.end = int32(len(d.frames))
-	facts.only = nameless
-	if facts.end == facts.first+1 {
-		facts.only = d.frames[facts.first].Function
-	}
 	return facts
 }
 

@@ -1,0 +1,78 @@
+// Copyright The profiletometrics Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package profiletometricsconnector
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/profiletometrics/profiletometrics/internal/testprofile"
+)
+
+// allocationsOf counts those of one call for a batch that came before.
+func allocationsOf(t *testing.T, c *profilesToMetrics, profiles pprofile.Profiles) float64 {
+	t.Helper()
+	return testing.AllocsPerRun(5, func() { _ = c.ConsumeProfiles(t.Context(), profiles) })
+}
+
+// aHandful is what the allocations of two sizes of a batch may differ by: the
+// race detector makes pools forget.
+const aHandful = 8
+
+// TestSamplesAndStacksCostNoAllocation sends the batches of the same host with
+// ten times, and with a hundred times as many samples and stacks.
+func TestSamplesAndStacksCostNoAllocation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	for name, change := range map[string]func(*Config){
+		"the defaults":                           func(*Config) {},
+		"no limits":                              unlimited,
+		"most functions overflow":                func(config *Config) { config.Metrics.Function.Limit = 5 },
+		"rules on stacks and on all CPU time":    stackRules,
+		"attributes from functions and mappings": tenAttributes,
+	} {
+		t.Run(name, func(t *testing.T) {
+			allocations := map[int]float64{}
+			for _, samples := range []int{2_000, 20_000, 200_000} {
+				profiles := testprofile.Host(samples).Profiles()
+				profiles.MarkReadOnly()
+				allocations[samples] = allocationsOf(t, steadyConnector(t, profiles, change), profiles)
+			}
+			t.Logf("allocations by samples: %v", allocations)
+			assert.InDelta(t, allocations[2_000], allocations[20_000], aHandful)
+			assert.InDelta(t, allocations[20_000], allocations[200_000], aHandful)
+		})
+	}
+}
+
+// stackRules look at nothing but stacks and resources.
+func stackRules(config *Config) {
+	config.ExportRules = map[string]ExportRuleConfig{
+		"profiled": {GroupBy: []string{"process.executable.name"}},
+		"handlers": {Node: `Function00\d$`},
+	}
+}
+
+// TestKnownSeriesCostNoAllocation sends a batch to a connector that knows
+// nothing else, and to one that knows three times as many series of other hosts.
+func TestKnownSeriesCostNoAllocation(t *testing.T) {
+	profiles := testprofile.Host(2_000).Profiles()
+	profiles.MarkReadOnly()
+	alone := steadyConnector(t, profiles, unlimited)
+
+	amongMany := steadyConnector(t, profiles, unlimited)
+	others := testprofile.Host(20_000).Profiles()
+	for i, resource := range others.ResourceProfiles().All() {
+		resource.Resource().Attributes().PutStr("host.name", fmt.Sprint("other", i))
+	}
+	require.NoError(t, amongMany.ConsumeProfiles(t.Context(), others))
+	require.Greater(t, amongMany.store.Live(), alone.store.Live()+10_000)
+
+	assert.InDelta(t, allocationsOf(t, alone, profiles), allocationsOf(t, amongMany, profiles), aHandful)
+}
