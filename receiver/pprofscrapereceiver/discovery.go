@@ -61,10 +61,11 @@ func newDiscoverer(ctx context.Context, targets *targetSet) (*discoverer, error)
 	if err != nil {
 		return nil, err
 	}
-	return &discoverer{
+	d := &discoverer{
 		shared: targets.shared, targets: targets, jobs: jobs, watcher: watcher,
 		delay: cfg.InitialDelay, failing: map[string]string{}, states: map[jobState]int64{},
-	}, nil
+	}
+	return d, targets.telemetry.RegisterDiscoveryTargetsCallback(d.observe)
 }
 
 // run follows the sources until ctx is done.

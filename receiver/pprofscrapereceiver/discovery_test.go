@@ -203,3 +203,34 @@ func TestWhatADiscoveryNeedsIsAnErrorOfTheStart(t *testing.T) {
 		})
 	}
 }
+
+// A cluster tells of some change every few seconds; what did not change must cost
+// little.
+func BenchmarkUpdateOfTargetsThatStay(b *testing.B) {
+	for _, n := range []int{100, 2000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			j, err := newJob("shop", defaultScheme, newDefaultTargetConfig(), nil)
+			require.NoError(b, err)
+			group := &targetgroup.Group{}
+			for i := range n {
+				address := fmt.Sprintf("10.0.%d.%d:6060", i/250, i%250)
+				group.Targets = append(group.Targets, model.LabelSet{model.AddressLabel: model.LabelValue(address)})
+			}
+			wanted, _ := j.find([]*targetgroup.Group{group}, defaultCollectionInterval)
+			var current []*runningTarget
+			for _, t := range wanted {
+				current = append(current, &runningTarget{target: &target{config: t}})
+			}
+			b.Run("find", func(b *testing.B) {
+				for b.Loop() {
+					j.find([]*targetgroup.Group{group}, defaultCollectionInterval)
+				}
+			})
+			b.Run("compare", func(b *testing.B) {
+				for b.Loop() {
+					compareTargets(current, wanted)
+				}
+			})
+		})
+	}
+}

@@ -89,9 +89,6 @@ func (r *pprofScrape) Start(ctx context.Context, host component.Host) error {
 		r.running.Go(func() { file.watch(background, targets) })
 	}
 	if discoverer != nil {
-		if err := r.telemetry.RegisterDiscoveryTargetsCallback(discoverer.observe); err != nil {
-			return err
-		}
 		r.running.Go(func() { discoverer.run(background) })
 	}
 	if len(r.config.IncludeFiles) > 0 {
