@@ -4,7 +4,6 @@
 package pprofotlp
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/google/pprof/profile"
@@ -24,22 +23,23 @@ type interner struct {
 	// are, and which inlined functions share a location.
 	identify bool
 
-	mappings  map[*profile.Mapping]int32
-	functions map[*profile.Function]int32
-	locations map[*profile.Location]int32 // when identifying, the list of its frames
+	mappings  slots[profile.Mapping]
+	functions slots[profile.Function]
+	locations slots[profile.Location] // when identifying, the list of its frames
 
 	list   []int32 // scratch of stack
+	parts  []int32 // scratch of lines
 	labels []int32 // scratch of labelSet
 	keys   []string
 }
 
-func newInterner(t *tables, identify bool) *interner {
+func newInterner(t *tables, p *profile.Profile, identify bool) *interner {
 	return &interner{
 		tables:    t,
 		identify:  identify,
-		mappings:  map[*profile.Mapping]int32{},
-		functions: map[*profile.Function]int32{},
-		locations: map[*profile.Location]int32{},
+		mappings:  newSlots[profile.Mapping](len(p.Mapping)),
+		functions: newSlots[profile.Function](len(p.Function)),
+		locations: newSlots[profile.Location](len(p.Location)),
 	}
 }
 
@@ -57,7 +57,7 @@ func (in *interner) stack(locations []*profile.Location) int32 {
 }
 
 func (in *interner) location(l *profile.Location) int32 {
-	if i, ok := in.locations[l]; ok {
+	if i, ok := in.locations.get(l.ID, l); ok {
 		return i
 	}
 	entry := locationEntry{address: l.Address, mapping: in.mapping(l.Mapping), lines: in.lines(l.Line)}
@@ -65,19 +65,19 @@ func (in *interner) location(l *profile.Location) int32 {
 		entry.attributes = in.attributeSet(in.attribute(locationIsFolded, yes))
 	}
 	i := in.tables.locations.add(entry)
-	in.locations[l] = i
+	in.locations.set(l.ID, l, i)
 	return i
 }
 
 // frames returns what a location stands for, one entry each: the functions that
 // were inlined into each other, innermost first, or its address.
 func (in *interner) frames(l *profile.Location) []int32 {
-	if i, ok := in.locations[l]; ok {
+	if i, ok := in.locations.get(l.ID, l); ok {
 		return in.tables.frameLists.at(i)
 	}
-	var list []int32
-	for _, line := range l.Line {
-		list = append(list, in.tables.locations.add(locationEntry{mapping: in.mapping(l.Mapping), lines: in.lines([]profile.Line{line})}))
+	list := make([]int32, 0, max(1, len(l.Line)))
+	for i := range l.Line {
+		list = append(list, in.tables.locations.add(locationEntry{mapping: in.mapping(l.Mapping), lines: in.lines(l.Line[i : i+1])}))
 	}
 	if len(l.Line) == 0 {
 		entry := locationEntry{mapping: in.mapping(l.Mapping), address: l.Address}
@@ -86,18 +86,19 @@ func (in *interner) frames(l *profile.Location) []int32 {
 		}
 		list = append(list, in.tables.locations.add(entry))
 	}
-	i := in.tables.frameLists.add(list)
-	in.locations[l] = i
+	in.locations.set(l.ID, l, in.tables.frameLists.add(list))
 	return list
 }
 
+// lines returns the entry of a list of lines.
 func (in *interner) lines(lines []profile.Line) int32 {
-	list := make([]int32, 0, len(lines))
-	for _, l := range lines {
-		entry := lineEntry{function: in.function(l.Function), line: l.Line, column: l.Column}
-		list = append(list, in.tables.lines.add(entry))
+	in.parts = in.parts[:0]
+	for i := range lines {
+		in.parts = lineEntry{
+			function: in.function(lines[i].Function), line: lines[i].Line, column: lines[i].Column,
+		}.appendTo(in.parts)
 	}
-	return in.tables.lineLists.add(list)
+	return in.tables.lineLists.add(in.parts)
 }
 
 func (in *interner) function(f *profile.Function) int32 {
@@ -106,7 +107,7 @@ func (in *interner) function(f *profile.Function) int32 {
 	if f == nil || f.Name == "" && f.SystemName == "" && f.Filename == "" {
 		return 0
 	}
-	if i, ok := in.functions[f]; ok {
+	if i, ok := in.functions.get(f.ID, f); ok {
 		return i
 	}
 	i := in.tables.functions.add(functionEntry{
@@ -115,7 +116,7 @@ func (in *interner) function(f *profile.Function) int32 {
 		file:       in.tables.strings.add(f.Filename),
 		startLine:  f.StartLine,
 	})
-	in.functions[f] = i
+	in.functions.set(f.ID, f, i)
 	return i
 }
 
@@ -123,7 +124,7 @@ func (in *interner) mapping(m *profile.Mapping) int32 {
 	if m == nil {
 		return 0
 	}
-	if i, ok := in.mappings[m]; ok {
+	if i, ok := in.mappings.get(m.ID, m); ok {
 		return i
 	}
 	entry := mappingEntry{file: in.tables.strings.add(m.File)}
@@ -136,7 +137,7 @@ func (in *interner) mapping(m *profile.Mapping) int32 {
 		entry.attributes = in.mappingAttributes(m)
 	}
 	i := in.tables.mappings.add(entry)
-	in.mappings[m] = i
+	in.mappings.set(m.ID, m, i)
 	return i
 }
 
@@ -171,18 +172,26 @@ func (in *interner) labelSet(s *profile.Sample) int32 {
 	if len(s.Label) == 0 && len(s.NumLabel) == 0 {
 		return 0
 	}
-	in.keys = slices.AppendSeq(in.keys[:0], maps.Keys(s.Label))
-	in.keys = slices.AppendSeq(in.keys, maps.Keys(s.NumLabel))
-	slices.Sort(in.keys)
+	in.keys = in.keys[:0]
+	for key := range s.Label {
+		in.keys = append(in.keys, key)
+	}
+	for key := range s.NumLabel {
+		in.keys = append(in.keys, key)
+	}
+	if len(in.keys) > 1 {
+		slices.Sort(in.keys)
+		in.keys = slices.Compact(in.keys)
+	}
 	in.labels = in.labels[:0]
-	for _, key := range slices.Compact(in.keys) {
+	for _, key := range in.keys {
 		// An attribute without a name is not allowed in OTLP.
 		if key == "" || len(s.Label[key])+len(s.NumLabel[key]) == 0 {
 			continue
 		}
 		in.labels = append(in.labels, in.label(key, s))
 	}
-	return in.attributeSet(in.labels...)
+	return in.tables.attributeSets.add(in.labels)
 }
 
 func (in *interner) label(key string, s *profile.Sample) int32 {

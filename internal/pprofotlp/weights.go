@@ -20,6 +20,7 @@ type weight struct {
 	identity
 	values []int64         // one per sample type
 	sample *profile.Sample // the first of them
+	summed bool            // the values are those of several
 }
 
 // weigh interns the samples of a profile and adds up those of equal identity.
@@ -29,17 +30,19 @@ type weight struct {
 // reports skip it. (The heap profiles of Go are full of them.)
 func weigh(p *profile.Profile, in *interner) []weight {
 	weights := make([]weight, 0, len(p.Sample))
-	position := make(map[identity]int, len(p.Sample))
+	var positions index // of weights, from 1
+	positions.reserve(len(p.Sample))
 	for _, s := range p.Sample {
 		if isZero(s.Value) {
 			continue
 		}
 		id := identity{stack: in.stack(s.Location), attributes: in.labelSet(s)}
-		at, seen := position[id]
-		if seen && addTo(&weights[at], s) {
+		hash := mix(seedOfMix, pair(id.stack, id.attributes))
+		at := positions.find(hash, func(i int32) bool { return weights[i-1].identity == id })
+		if at != 0 && weights[at-1].add(s) {
 			continue
 		}
-		position[id] = len(weights)
+		positions.add(hash)
 		weights = append(weights, weight{identity: id, values: s.Value, sample: s})
 	}
 	return weights
@@ -54,17 +57,21 @@ func isZero(values []int64) bool {
 	return true
 }
 
-// addTo adds the values of a sample, unless a sum would overflow: then nothing
-// is added, the sample stays on its own, and no value is lost.
-func addTo(w *weight, s *profile.Sample) bool {
-	sums := slices.Clone(w.values)
+// add adds the values of a sample, unless a sum would overflow: then nothing is
+// added, the sample stays on its own, and no value is lost.
+func (w *weight) add(s *profile.Sample) bool {
 	for i, v := range s.Value {
-		sum := sums[i] + v
-		if v > 0 && sum < sums[i] || v < 0 && sum > sums[i] {
+		sum := w.values[i] + v
+		if v > 0 && sum < w.values[i] || v < 0 && sum > w.values[i] {
 			return false
 		}
-		sums[i] = sum
 	}
-	w.values = sums // a copy: the values of the first sample belong to the caller's profile
+	if !w.summed {
+		// A copy: the values of the first sample belong to the caller's profile.
+		w.values, w.summed = slices.Clone(w.values), true
+	}
+	for i, v := range s.Value {
+		w.values[i] += v
+	}
 	return true
 }
