@@ -9,6 +9,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -208,7 +209,7 @@ func TestWhatADiscoveryNeedsIsAnErrorOfTheStart(t *testing.T) {
 // little.
 func BenchmarkUpdateOfTargetsThatStay(b *testing.B) {
 	for _, n := range []int{100, 2000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			j, err := newJob("shop", defaultScheme, newDefaultTargetConfig(), nil)
 			require.NoError(b, err)
 			group := &targetgroup.Group{}

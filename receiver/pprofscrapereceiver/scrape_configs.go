@@ -44,31 +44,26 @@ type ScrapeConfig struct {
 // Unmarshal reads a job over the defaults. What Prometheus' packages read
 // themselves is kept as it is written.
 func (s *ScrapeConfig) Unmarshal(conf *confmap.Conf) error {
-	own, target := map[string]any{}, map[string]any{}
-	s.Discovery = map[string]any{}
-	for key, value := range conf.ToStringMap() {
-		switch {
-		case key == "job_name", key == "scheme", key == "relabel_configs":
-			own[key] = value
-		case discovery.IsSource(key):
-			s.Discovery[key] = value
-		default:
-			target[key] = value
-		}
-	}
-	if err := s.Target.Unmarshal(confmap.NewFromStringMap(target)); err != nil {
-		return err
-	}
 	fields := struct {
-		JobName        string `mapstructure:"job_name"`
-		Scheme         string `mapstructure:"scheme"`
-		RelabelConfigs []any  `mapstructure:"relabel_configs"`
+		JobName        string         `mapstructure:"job_name"`
+		Scheme         string         `mapstructure:"scheme"`
+		RelabelConfigs []any          `mapstructure:"relabel_configs"`
+		Others         map[string]any `mapstructure:",remain"`
 	}{Scheme: defaultScheme}
-	if err := confmap.NewFromStringMap(own).Unmarshal(&fields); err != nil {
+	if err := conf.Unmarshal(&fields); err != nil {
 		return err
 	}
 	s.JobName, s.Scheme, s.RelabelConfigs = fields.JobName, fields.Scheme, fields.RelabelConfigs
-	return nil
+	s.Discovery = map[string]any{}
+	target := map[string]any{}
+	for key, value := range confmap.NewFromStringMap(fields.Others).ToStringMap() {
+		if discovery.IsSource(key) {
+			s.Discovery[key] = value
+		} else {
+			target[key] = value
+		}
+	}
+	return s.Target.Unmarshal(confmap.NewFromStringMap(target))
 }
 
 // job is a ScrapeConfig that is ready to run.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	promdiscovery "github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -179,7 +180,17 @@ scrape_configs:
 			assert.Equal(t, tc.want, jobs[0].targetsAt(nil, "h:1")[0].ResourceAttributes["host"])
 		})
 	}
-	_, err := resolve(t, "replacement: '${1}'")
+	t.Setenv("SHOP_NUMBER", "0123")
+	conf, err := resolve(t, "scrape_configs: [{job_name: '${env:SHOP_NUMBER}', static_configs: [{targets: ['${env:SHOP_SUFFIX}']}]}]")
+	require.NoError(t, err)
+	cfg := newDefaultConfig()
+	require.NoError(t, conf.Unmarshal(cfg))
+	assert.Equal(t, "0123", cfg.ScrapeConfigs[0].JobName)
+	jobs, errs := cfg.compileScrapeConfigs()
+	require.Empty(t, errs)
+	assert.Equal(t, "prod", string(jobs[0].sources[0].(promdiscovery.StaticConfig)[0].Targets[0][model.AddressLabel]))
+
+	_, err = resolve(t, "replacement: '${1}'")
 	require.ErrorContains(t, err, "environment variable \"1\" has invalid name")
 }
 
