@@ -73,16 +73,32 @@ func (b *Builder) Add(p *profile.Profile, resource pcommon.Map, options ...Optio
 
 	b.tables.reserve(p)
 	in := newInterner(b.tables, p, false)
+	defer in.release()
 	weights := weigh(withoutUninteresting(p), in)
 	attributes := in.profileAttributes(p)
 	sp.Profiles().EnsureCapacity(len(p.SampleType))
+	counts := nonZero(weights, len(p.SampleType))
 	for i, st := range p.SampleType {
 		out := sp.Profiles().AppendEmpty()
 		b.writeHeader(out, p, st)
 		b.tables.writeAttributeSet(out.AttributeIndices(), attributes)
+		out.Samples().EnsureCapacity(counts[i])
 		b.writeSamples(out.Samples(), weights, i)
 	}
 	return nil
+}
+
+// nonZero is how many weights have a value of each sample type.
+func nonZero(weights []weight, sampleTypes int) []int {
+	counts := make([]int, sampleTypes)
+	for w := range weights {
+		for i, v := range weights[w].values {
+			if v != 0 {
+				counts[i]++
+			}
+		}
+	}
+	return counts
 }
 
 // check tells what would make converting fail. profile.CheckValid also looks for
@@ -101,8 +117,6 @@ func check(p *profile.Profile) error {
 			return fmt.Errorf("sample %d is nil", i)
 		case len(s.Value) != len(p.SampleType):
 			return fmt.Errorf("sample %d has %d values for %d sample types", i, len(s.Value), len(p.SampleType))
-		case slices.Contains(s.Location, nil):
-			return fmt.Errorf("sample %d has a location that is nil", i)
 		}
 	}
 	if slices.Contains(p.Location, nil) {
@@ -116,13 +130,15 @@ func (b *Builder) Profiles() pprofile.Profiles {
 	b.begin()
 	out := b.out
 	b.tables.writeTo(out.Dictionary())
+	b.tables.reset()
+	emptyTables.Put(b.tables)
 	*b = Builder{}
 	return out
 }
 
 func (b *Builder) begin() {
 	if b.tables == nil {
-		b.tables, b.out = newTables(), pprofile.NewProfiles()
+		b.tables, b.out = emptyTables.Get().(*tables), pprofile.NewProfiles()
 	}
 }
 
@@ -145,14 +161,8 @@ func (b *Builder) writeType(out pprofile.ValueType, t *profile.ValueType) {
 
 // writeSamples writes the samples that have a value of sample type i.
 func (b *Builder) writeSamples(out pprofile.SampleSlice, weights []weight, i int) {
-	count := 0
-	for _, w := range weights {
-		if w.values[i] != 0 {
-			count++
-		}
-	}
-	out.EnsureCapacity(count)
-	for _, w := range weights {
+	for n := range weights {
+		w := &weights[n]
 		if w.values[i] == 0 {
 			continue
 		}

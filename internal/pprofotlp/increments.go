@@ -86,7 +86,9 @@ func (inc *Increments) Compare(p *profile.Profile) Step {
 	if inc.tables == nil {
 		inc.tables = newTables()
 	}
-	weights := weigh(p, newInterner(inc.tables, p, true))
+	in := newInterner(inc.tables, p, true)
+	defer in.release()
+	weights := weigh(p, in)
 	step := Step{source: p, counted: count(p, weights, counting)}
 	if inc.baseline == nil || !slices.Equal(inc.baseline.types, step.counted.types) {
 		step.First = true
@@ -113,7 +115,9 @@ func (inc *Increments) Advance(step Step) {
 	// and again would fill the tables with the stacks of all its lives.
 	if inc.tables.stacks.len() > 2*len(step.counted.values)+1024 {
 		inc.tables = newTables()
-		weights := weigh(step.source, newInterner(inc.tables, step.source, true))
+		in := newInterner(inc.tables, step.source, true)
+		defer in.release()
+		weights := weigh(step.source, in)
 		inc.baseline = count(step.source, weights, columns(step.source, countsSinceStart))
 	}
 }

@@ -63,6 +63,15 @@ func (x *index) resize(size int) {
 	}
 }
 
+// reset empties it, and keeps its memory unless it was far too much.
+func (x *index) reset() {
+	if len(x.slots) > 1024 && len(x.slots) > 16*int(x.count) {
+		x.slots = nil
+	}
+	clear(x.slots)
+	x.count = 0
+}
+
 func (x *index) put(s slotOfIndex) {
 	mask := uint32(len(x.slots) - 1)
 	at := s.hash & mask

@@ -4,7 +4,9 @@
 package pprofotlp
 
 import (
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/google/pprof/profile"
 )
@@ -23,24 +25,53 @@ type interner struct {
 	// are, and which inlined functions share a location.
 	identify bool
 
+	*scratch
+}
+
+// scratch is memory of an interner, for the next one when it is done.
+type scratch struct {
 	mappings  slots[profile.Mapping]
 	functions slots[profile.Function]
 	locations slots[profile.Location] // when identifying, the list of its frames
 
-	list   []int32 // scratch of stack
-	parts  []int32 // scratch of lines
-	labels []int32 // scratch of labelSet
+	list   []int32 // of stack
+	parts  []int32 // of lines
+	labels []int32 // of labelSet
 	keys   []string
+
+	weights   []weight
+	first     []int32 // position + 1 of the first weight of each stack, or 0
+	positions index   // of the weights that are not the first of their stack, in further
+	further   []int32
 }
 
+var scratches = sync.Pool{New: func() any { return &scratch{} }}
+
+// newInterner returns an interner for one profile; release it when nothing that
+// weigh returned is needed any more.
 func newInterner(t *tables, p *profile.Profile, identify bool) *interner {
-	return &interner{
-		tables:    t,
-		identify:  identify,
-		mappings:  newSlots[profile.Mapping](len(p.Mapping)),
-		functions: newSlots[profile.Function](len(p.Function)),
-		locations: newSlots[profile.Location](len(p.Location)),
-	}
+	s := scratches.Get().(*scratch)
+	s.mappings.reset(len(p.Mapping))
+	s.functions.reset(len(p.Function))
+	s.locations.reset(len(p.Location))
+	return &interner{tables: t, identify: identify, scratch: s}
+}
+
+// release gives the memory back, without what it refers to.
+func (in *interner) release() {
+	s := in.scratch
+	s.mappings.reset(0)
+	s.functions.reset(0)
+	s.locations.reset(0)
+	clear(s.keys)
+	clear(s.weights)
+	s.weights = s.weights[:0]
+	clear(s.first)
+	s.first = s.first[:0]
+	s.positions.reset()
+	s.further = s.further[:0]
+	in.scratch = nil
+	scratches.Put(s)
 }
 
 // stack returns the entry of a call stack, leaf first. No stack is entry 0.
@@ -57,6 +88,9 @@ func (in *interner) stack(locations []*profile.Location) int32 {
 }
 
 func (in *interner) location(l *profile.Location) int32 {
+	if l == nil {
+		return 0
+	}
 	if i, ok := in.locations.get(l.ID, l); ok {
 		return i
 	}
@@ -72,6 +106,9 @@ func (in *interner) location(l *profile.Location) int32 {
 // frames returns what a location stands for, one entry each: the functions that
 // were inlined into each other, innermost first, or its address.
 func (in *interner) frames(l *profile.Location) []int32 {
+	if l == nil {
+		return nil
+	}
 	if i, ok := in.locations.get(l.ID, l); ok {
 		return in.tables.frameLists.at(i)
 	}
@@ -169,35 +206,37 @@ func (in *interner) mappingAttributes(m *profile.Mapping) int32 {
 // the attribute is an array of all of them: strings first, numbers after them,
 // each in the profile's order.
 func (in *interner) labelSet(s *profile.Sample) int32 {
-	if len(s.Label) == 0 && len(s.NumLabel) == 0 {
-		return 0
-	}
-	in.keys = in.keys[:0]
-	for key := range s.Label {
-		in.keys = append(in.keys, key)
-	}
-	for key := range s.NumLabel {
-		in.keys = append(in.keys, key)
-	}
-	if len(in.keys) > 1 {
-		slices.Sort(in.keys)
-		in.keys = slices.Compact(in.keys)
-	}
 	in.labels = in.labels[:0]
-	for _, key := range in.keys {
-		// An attribute without a name is not allowed in OTLP.
-		if key == "" || len(s.Label[key])+len(s.NumLabel[key]) == 0 {
-			continue
+	switch {
+	case len(s.Label) == 0 && len(s.NumLabel) == 0:
+		return 0
+	// One label is what most samples have, and then there is nothing to sort.
+	case len(s.Label) == 1 && len(s.NumLabel) == 0:
+		for key, texts := range s.Label {
+			in.addLabel(key, texts, nil, nil)
 		}
-		in.labels = append(in.labels, in.label(key, s))
+	case len(s.Label) == 0 && len(s.NumLabel) == 1:
+		for key, numbers := range s.NumLabel {
+			in.addLabel(key, nil, numbers, s.NumUnit[key])
+		}
+	default:
+		in.keys = slices.AppendSeq(in.keys[:0], maps.Keys(s.Label))
+		in.keys = slices.AppendSeq(in.keys, maps.Keys(s.NumLabel))
+		slices.Sort(in.keys)
+		for _, key := range slices.Compact(in.keys) {
+			in.addLabel(key, s.Label[key], s.NumLabel[key], s.NumUnit[key])
+		}
 	}
 	return in.tables.attributeSets.add(in.labels)
 }
 
-func (in *interner) label(key string, s *profile.Sample) int32 {
-	entry := attributeEntry{key: in.tables.strings.add(key)}
-	texts, numbers := s.Label[key], s.NumLabel[key]
-	entry.unit = in.tables.strings.add(commonUnit(s.NumUnit[key]))
+// addLabel adds the attribute of a label to labels.
+func (in *interner) addLabel(key string, texts []string, numbers []int64, units []string) {
+	// An attribute without a name is not allowed in OTLP.
+	if key == "" || len(texts)+len(numbers) == 0 {
+		return
+	}
+	entry := attributeEntry{key: in.tables.strings.add(key), unit: in.tables.strings.add(commonUnit(units))}
 	switch {
 	case len(texts) == 1 && len(numbers) == 0:
 		entry.value = text(texts[0])
@@ -206,7 +245,7 @@ func (in *interner) label(key string, s *profile.Sample) int32 {
 	default:
 		entry.array = in.array(texts, numbers)
 	}
-	return in.tables.attributes.add(entry)
+	in.labels = append(in.labels, in.tables.attributes.add(entry))
 }
 
 // commonUnit is the unit of a numeric label, as the profile gives it. An

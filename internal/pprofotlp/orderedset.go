@@ -58,6 +58,13 @@ func (s *orderedSet[T]) reserve(more int) {
 	s.added = slices.Grow(s.added, more)
 }
 
+// reset leaves the zero value only, and keeps memory for the next use.
+func (s *orderedSet[T]) reset() {
+	s.index.reset()
+	clear(s.added)
+	s.added = s.added[:0]
+}
+
 // sequenceSet is an orderedSet of lists of indices, which are compared in full:
 // two lists with the same hash stay two lists. Index 0 is the empty list.
 type sequenceSet struct {
@@ -97,6 +104,12 @@ func (s *sequenceSet) at(i int32) []int32 {
 		return s.content[:s.ends[0]]
 	}
 	return s.content[s.ends[i-2]:s.ends[i-1]]
+}
+
+// reset leaves the empty list only, and keeps memory for the next use.
+func (s *sequenceSet) reset() {
+	s.index.reset()
+	s.content, s.ends = s.content[:0], s.ends[:0]
 }
 
 func (s *sequenceSet) len() int { return len(s.ends) + 1 }

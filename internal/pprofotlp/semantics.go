@@ -68,7 +68,8 @@ func withoutUninteresting(p *profile.Profile) *profile.Profile {
 		Location:   make([]*profile.Location, len(p.Location)),
 	}
 	locations := make([]profile.Location, len(p.Location))
-	copies := newSlots[profile.Location](len(p.Location))
+	var copies slots[profile.Location]
+	copies.reset(len(p.Location))
 	for i, l := range p.Location {
 		locations[i] = *l
 		pruned.Location[i] = &locations[i]

@@ -3,6 +3,8 @@
 
 package pprofotlp
 
+import "slices"
+
 // slots remember what became of the locations, or functions, of one profile, so
 // that each is looked at once. They are found by their ids, which are small
 // numbers without gaps in what producers write; those with other ids, or whose id
@@ -17,8 +19,12 @@ type slot[T any] struct {
 	entry int32
 }
 
-// newSlots makes slots for the ids up to count.
-func newSlots[T any](count int) slots[T] { return slots[T]{dense: make([]slot[T], count+1)} }
+// reset empties the slots and makes room for the ids up to count.
+func (s *slots[T]) reset(count int) {
+	clear(s.dense)
+	s.dense = slices.Grow(s.dense[:0], count+1)[:count+1]
+	s.others = nil
+}
 
 func (s *slots[T]) get(id uint64, owner *T) (int32, bool) {
 	if id < uint64(len(s.dense)) && s.dense[id].owner == owner {

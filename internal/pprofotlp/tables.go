@@ -5,6 +5,7 @@ package pprofotlp
 
 import (
 	"hash/maphash"
+	"sync"
 
 	"github.com/google/pprof/profile"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -129,6 +130,22 @@ func newTables() *tables {
 		scalars:    newOrderedSet(scalar.hash),
 	}
 }
+
+// reset empties all tables and keeps their memory.
+func (t *tables) reset() {
+	t.strings.reset()
+	t.mappings.reset()
+	t.functions.reset()
+	t.locations.reset()
+	t.attributes.reset()
+	t.scalars.reset()
+	for _, s := range []*sequenceSet{&t.stacks, &t.lineLists, &t.frameLists, &t.attributeSets, &t.arrays} {
+		s.reset()
+	}
+}
+
+// emptyTables are tables whose memory builders have done with.
+var emptyTables = sync.Pool{New: func() any { return newTables() }}
 
 // reserve makes room for what a profile has, as far as that can be told: a table
 // that grows as it is filled is copied again and again.

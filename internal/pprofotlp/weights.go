@@ -27,26 +27,58 @@ type weight struct {
 //
 // A sample whose values are all zero is left out, and with it what only it
 // refers to: zero adds nothing to any flat or cumulative weight, and pprof's own
-// reports skip it. (The heap profiles of Go are full of them.)
+// reports skip it. (The heap profiles of Go are full of them.) What it returns is
+// good until the interner is released.
 func weigh(p *profile.Profile, in *interner) []weight {
-	weights := make([]weight, 0, len(p.Sample))
-	var positions index // of weights, from 1
-	positions.reserve(len(p.Sample))
+	in.weights = slices.Grow(in.weights[:0], len(p.Sample))
 	for _, s := range p.Sample {
 		if isZero(s.Value) {
 			continue
 		}
 		id := identity{stack: in.stack(s.Location), attributes: in.labelSet(s)}
-		hash := mix(seedOfMix, pair(id.stack, id.attributes))
-		at := positions.find(hash, func(i int32) bool { return weights[i-1].identity == id })
-		if at != 0 && weights[at-1].add(s) {
+		at := in.weightOf(id)
+		if at >= 0 && in.weights[at].add(s) {
 			continue
 		}
-		positions.add(hash)
-		weights = append(weights, weight{identity: id, values: s.Value, sample: s})
+		in.weights = append(in.weights, weight{identity: id, values: s.Value, sample: s})
+		if at < 0 {
+			in.remember(id)
+		}
 	}
-	return weights
+	return in.weights
 }
+
+// weightOf returns the position of the weight of an identity, or -1. Most stacks
+// have one set of labels, so that the first weight of a stack is looked at before
+// the table.
+func (in *interner) weightOf(id identity) int32 {
+	if int(id.stack) >= len(in.first) || in.first[id.stack] == 0 {
+		return -1
+	}
+	if first := in.first[id.stack] - 1; in.weights[first].identity == id {
+		return first
+	}
+	equal := func(i int32) bool { return in.weights[in.further[i-1]].identity == id }
+	if i := in.positions.find(id.hash(), equal); i != 0 {
+		return in.further[i-1]
+	}
+	return -1
+}
+
+// remember notes that the latest weight is that of an identity.
+func (in *interner) remember(id identity) {
+	if more := int(id.stack) + 1 - len(in.first); more > 0 {
+		in.first = append(in.first, make([]int32, more)...)
+	}
+	if in.first[id.stack] == 0 {
+		in.first[id.stack] = int32(len(in.weights))
+		return
+	}
+	in.positions.add(id.hash())
+	in.further = append(in.further, int32(len(in.weights)-1))
+}
+
+func (id identity) hash() uint64 { return mix(seedOfMix, pair(id.stack, id.attributes)) }
 
 func isZero(values []int64) bool {
 	for _, v := range values {
