@@ -4,9 +4,11 @@
 package pprofscrapereceiver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -99,12 +101,25 @@ func (d *discoverer) update(ctx context.Context, groups discovery.Groups) {
 		states[jobState{j.Name, stateDropped}] = int64(outcome.Dropped)
 		states[jobState{j.Name, stateInvalid}] = int64(len(outcome.Invalid))
 		err := d.targets.replace(ctx, sourceJob+j.Name, wanted, d.delay)
-		d.report(j.Name, errors.Join(errors.Join(outcome.Invalid...), err))
+		d.report(j.Name, errors.Join(firstOf(outcome.Invalid), err))
 	}
 	d.delay = 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.states = states
+}
+
+// maxInvalid is how many invalid targets a message names.
+const maxInvalid = 10
+
+// firstOf joins the first errors in the order of their texts: targets come in any
+// order, and the same ones must give the same text.
+func firstOf(errs []error) error {
+	errs = slices.SortedFunc(slices.Values(errs), func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	if more := len(errs) - maxInvalid; more > 0 {
+		errs = append(errs[:maxInvalid], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(errs...)
 }
 
 // report logs what is wrong with the targets of a job when it is something new.
@@ -117,10 +132,12 @@ func (d *discoverer) report(job string, err error) {
 		return
 	}
 	d.failing[job] = text
-	if err != nil {
-		d.settings.Logger.Warn("Some of the discovered targets cannot be scraped, the others are; "+
-			"correct what lists them, or relabel_configs.", zap.String("job", job), zap.Error(err))
+	if err == nil {
+		d.settings.Logger.Info("All discovered targets can be scraped again.", zap.String("job", job))
+		return
 	}
+	d.settings.Logger.Warn("Some of the discovered targets cannot be scraped, the others are; "+
+		"correct what lists them, or relabel_configs.", zap.String("job", job), zap.Error(err))
 }
 
 // observe reports what became of the targets that were discovered last.

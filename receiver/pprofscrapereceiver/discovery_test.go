@@ -9,6 +9,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -191,6 +192,28 @@ scrape_configs:
 	assert.Equal(t, []string{"http://h:2 [goroutine]", "http://h:3 [cpu goroutine memory]"}, left)
 	d.update(t.Context(), discovery.Groups{})
 	targets.wait()
+}
+
+func TestInvalidTargetsAreLoggedOnceInWhateverOrderTheyCome(t *testing.T) {
+	h := discovering(t, "scrape_configs: [{job_name: shop, static_configs: [{targets: ['h:1']}]}]")
+	d, err := newDiscoverer(t.Context(), newTargetSet(h.shared, componenttest.NewNopHost()))
+	require.NoError(t, err)
+	group := &targetgroup.Group{}
+	for i := range maxInvalid + 2 {
+		address := model.LabelValue(fmt.Sprintf("http://h:%d", i))
+		group.Targets = append(group.Targets, model.LabelSet{model.AddressLabel: address})
+	}
+	d.update(t.Context(), discovery.Groups{"shop": {group}})
+	slices.Reverse(group.Targets)
+	d.update(t.Context(), discovery.Groups{"shop": {group}})
+	warnings := h.logs.FilterMessageSnippet("cannot be scraped").All()
+	require.Len(t, warnings, 1)
+	text := fmt.Sprint(warnings[0].ContextMap()["error"])
+	assert.Equal(t, maxInvalid, strings.Count(text, "host:port"))
+	assert.Contains(t, text, "and 2 more")
+
+	d.update(t.Context(), discovery.Groups{})
+	assert.Equal(t, 1, h.logs.FilterMessageSnippet("can be scraped again").Len())
 }
 
 func TestWhatADiscoveryNeedsIsAnErrorOfTheStart(t *testing.T) {
