@@ -39,7 +39,7 @@ type harness struct {
 }
 
 // newHarness makes a receiver of a configuration; next nil means a sink.
-func newHarness(t *testing.T, cfg *Config, next xconsumer.Profiles) *harness {
+func newHarness(t testing.TB, cfg *Config, next xconsumer.Profiles) *harness {
 	t.Helper()
 	h := &harness{sink: &consumertest.ProfilesSink{}, telemetry: componenttest.NewTelemetry()}
 	core, logs := observer.New(zapcore.DebugLevel)
@@ -212,7 +212,7 @@ func sampleTypeOf(data pprofile.Profiles, p pprofile.Profile) string {
 }
 
 // counts returns a counter of the receiver, by the value of one attribute.
-func (h *harness) counts(t *testing.T, name, by string) map[string]int64 {
+func (h *harness) counts(t testing.TB, name, by string) map[string]int64 {
 	t.Helper()
 	got, err := h.telemetry.GetMetric("pprofscrape." + name)
 	if err != nil {

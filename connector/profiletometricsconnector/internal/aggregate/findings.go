@@ -135,8 +135,13 @@ func (b *batch) findingsOfStack(stack int32) int32 {
 	found := nothing
 	if t.inFrames {
 		locations := b.symbols.StackLocations(stack)
+		before := nothing
 		for i := range locations.Len() {
-			found = t.join(found, b.findingsOfLocation(locations.At(i)))
+			here := b.findingsOfLocation(locations.At(i))
+			// What was joined once changes nothing any more.
+			if here != nothing && here != before {
+				found, before = t.join(found, here), here
+			}
 		}
 	}
 	*known = found + 1
@@ -146,16 +151,20 @@ func (b *batch) findingsOfStack(stack int32) int32 {
 // findingsOfLocation are those of the frames of a location, which need not
 // exist.
 func (b *batch) findingsOfLocation(location int32) int32 {
-	t := &b.extraction.findings
-	exists := location >= 0 && int(location) < len(t.ofLocation)
-	if exists && t.ofLocation[location] != 0 {
-		return t.ofLocation[location] - 1
+	known := b.extraction.findings.ofLocation
+	if i := int(uint32(location)); i < len(known) && known[i] != 0 {
+		return known[i] - 1
 	}
+	return b.lookIntoLocation(location)
+}
+
+func (b *batch) lookIntoLocation(location int32) int32 {
+	t := &b.extraction.findings
 	found := nothing
 	for _, frame := range b.symbols.LocationFrames(location) {
 		found = t.join(found, b.findingsOfFrame(frame))
 	}
-	if exists {
+	if location >= 0 && int(location) < len(t.ofLocation) {
 		t.ofLocation[location] = found + 1
 	}
 	return found
