@@ -180,7 +180,7 @@ func TestIncrementsAreWhatTheToolReportsAsDifference(t *testing.T) {
 			want := reported(t, tc.before, tc.now)
 			require.Equal(t, typeNames(tc.now), typeNames(want))
 			for i, st := range tc.now.SampleType {
-				if countsSinceStart(st) {
+				if CountsSinceStart(st) {
 					assert.NotEmpty(t, flat(step.Profile, i), st.Type)
 					assert.Equal(t, flat(want, i), flat(step.Profile, i), st.Type)
 					assert.Equal(t, perFunction(want, i), perFunction(step.Profile, i), st.Type)
