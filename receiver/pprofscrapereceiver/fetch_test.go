@@ -64,7 +64,11 @@ func fetchWithin(t *testing.T, handler http.HandlerFunc, timeout time.Duration) 
 	require.NoError(t, err)
 	client := &http.Client{CheckRedirect: stayOnHost, Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	p, _, f := (&endpoint{client: client, url: u, timeout: timeout, limit: testLimit}).fetch(t.Context())
+	answer, f := (&endpoint{client: client, url: u, timeout: timeout, limit: testLimit}).fetch(t.Context())
+	if f != nil {
+		return nil, f
+	}
+	p, _, f := decode(answer, testLimit)
 	return p, f
 }
 

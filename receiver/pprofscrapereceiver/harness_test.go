@@ -39,8 +39,8 @@ type harness struct {
 }
 
 // newHarness makes a receiver of a configuration; next nil means a sink.
-func newHarness(t testing.TB, cfg *Config, next xconsumer.Profiles) *harness {
-	t.Helper()
+func newHarness(tb testing.TB, cfg *Config, next xconsumer.Profiles) *harness {
+	tb.Helper()
 	h := &harness{sink: &consumertest.ProfilesSink{}, telemetry: componenttest.NewTelemetry()}
 	core, logs := observer.New(zapcore.DebugLevel)
 	h.logs = logs
@@ -52,10 +52,10 @@ func newHarness(t testing.TB, cfg *Config, next xconsumer.Profiles) *harness {
 	}
 	var err error
 	h.pprofScrape, err = newReceiver(cfg, settings, next)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, h.Shutdown(context.Background()))
-		require.NoError(t, h.telemetry.Shutdown(context.Background()))
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		require.NoError(tb, h.Shutdown(context.Background()))
+		require.NoError(tb, h.telemetry.Shutdown(context.Background()))
 	})
 	return h
 }
@@ -212,8 +212,8 @@ func sampleTypeOf(data pprofile.Profiles, p pprofile.Profile) string {
 }
 
 // counts returns a counter of the receiver, by the value of one attribute.
-func (h *harness) counts(t testing.TB, name, by string) map[string]int64 {
-	t.Helper()
+func (h *harness) counts(tb testing.TB, name, by string) map[string]int64 {
+	tb.Helper()
 	got, err := h.telemetry.GetMetric("pprofscrape." + name)
 	if err != nil {
 		return nil

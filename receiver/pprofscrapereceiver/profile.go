@@ -24,7 +24,7 @@ type scrapedProfile struct {
 	config   ProfileConfig
 	endpoint endpoint
 	schedule schedule
-	process  string // what it measures, for the turns
+	measured string // the process, for the turns
 
 	increments pprofotlp.Increments
 	held       held
@@ -33,10 +33,11 @@ type scrapedProfile struct {
 
 // scrape is what one scrape of one profile gave.
 type scrape struct {
-	profile *profile.Profile // as the target sent it, less the sample types not kept
 	bytes   int64
 	failure *failure
 	step    pprofotlp.Step
+	out     *profile.Profile // what goes on, nil if nothing does
+	batch   *batch           // out, converted
 	// additive says that the profile as a whole is an increment, which nobody
 	// measures again when it is lost.
 	additive bool
@@ -53,7 +54,7 @@ func newScrapedProfile(t *target, name string, cfg *Config, e endpoint) *scraped
 		config:   p,
 		endpoint: e,
 		schedule: newSchedule(interval, e.url.String()),
-		process:  processOf(e.url),
+		measured: processOf(e.url),
 	}
 	scraped.state.Store(stateUnknown)
 	return scraped
@@ -95,22 +96,49 @@ func (p *scrapedProfile) scrape(ctx context.Context) {
 	p.state.Store(state)
 }
 
-// take fetches the profile when it is its turn, and compares it.
+// take fetches the profile when it is its turn, and makes of it what goes on.
 func (p *scrapedProfile) take(ctx context.Context) scrape {
+	answer, failure := p.fetch(ctx)
+	if failure != nil {
+		return scrape{failure: failure}
+	}
+	select {
+	case p.target.processing <- struct{}{}:
+		defer func() { <-p.target.processing }()
+		return p.process(answer)
+	case <-ctx.Done():
+		return scrape{failure: requestFailed(ctx.Err())}
+	}
+}
+
+func (p *scrapedProfile) fetch(ctx context.Context) ([]byte, *failure) {
 	if p.config.Seconds > 0 {
-		end := measurements.take(ctx, p.process)
+		end := measurements.take(ctx, p.measured)
 		if end == nil {
-			return scrape{failure: requestFailed(ctx.Err())}
+			return nil, requestFailed(ctx.Err())
 		}
 		defer end()
 	}
-	taken, bytes, failure := p.endpoint.fetch(ctx)
+	return p.endpoint.fetch(ctx)
+}
+
+// process parses, compares and converts.
+func (p *scrapedProfile) process(answer []byte) scrape {
+	taken, bytes, failure := decode(answer, p.endpoint.limit)
 	if failure == nil {
 		taken, failure = p.keep(taken)
 	}
-	s := scrape{profile: taken, bytes: bytes, failure: failure}
-	if failure == nil {
-		s.step, s.additive = p.compare(taken)
+	s := scrape{bytes: bytes, failure: failure}
+	if failure != nil {
+		return s
+	}
+	s.step, s.additive = p.compare(taken)
+	s.out = s.step.Profile
+	if s.out != nil && s.additive {
+		s.out = p.withHeld(s.out)
+	}
+	if s.out != nil {
+		s.batch, s.failure = p.convert(s.out)
 	}
 	return s
 }
@@ -158,17 +186,10 @@ func (p *scrapedProfile) deliver(ctx context.Context, s *scrape) (refused bool) 
 		return false
 	}
 	var err error
-	if out := s.step.Profile; out != nil {
+	if s.batch != nil {
+		err = p.offer(ctx, s.batch)
 		if s.additive {
-			out = p.withHeld(out)
-		}
-		var b *batch
-		if b, s.failure = p.convert(out); s.failure != nil {
-			return false
-		}
-		err = p.offer(ctx, b)
-		if s.additive {
-			p.held.keep(out, err)
+			p.held.keep(s.out, err)
 		}
 	}
 	if s.step.Restarted {

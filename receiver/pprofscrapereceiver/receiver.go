@@ -6,6 +6,7 @@ package pprofscrapereceiver
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
@@ -43,6 +44,10 @@ type shared struct {
 	settings  receiver.Settings
 	telemetry *metadata.TelemetryBuilder
 	delivery  *delivery
+	// processing has a place for each processor. Profiles take ten times the
+	// memory of an answer when they are parsed, and no more of them are than can
+	// be worked on at a time.
+	processing chan struct{}
 }
 
 func newReceiver(cfg *Config, settings receiver.Settings, next xconsumer.Profiles) (*pprofScrape, error) {
@@ -56,6 +61,7 @@ func newReceiver(cfg *Config, settings receiver.Settings, next xconsumer.Profile
 	}
 	return &pprofScrape{shared: &shared{
 		config: cfg, settings: settings, telemetry: telemetry, delivery: delivery,
+		processing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}}, nil
 }
 

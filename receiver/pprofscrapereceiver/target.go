@@ -18,6 +18,7 @@ type target struct {
 	config               TargetConfig
 	profiles             []*scrapedProfile
 	delivery             *delivery
+	processing           chan struct{}
 	journal              *journal
 	closeIdleConnections func()
 }
@@ -33,6 +34,7 @@ func newTarget(ctx context.Context, host component.Host, cfg TargetConfig, share
 	t := &target{
 		config:               cfg,
 		delivery:             shared.delivery,
+		processing:           shared.processing,
 		journal:              newJournal(shared, cfg.displayName()),
 		closeIdleConnections: client.CloseIdleConnections,
 	}
