@@ -113,7 +113,7 @@ func (s *snapshots) increments(all []group, w window, out *taken) []group {
 	steps := map[string]pprofotlp.Step{}
 	kept := make([]group, 0, len(all))
 	for _, g := range all {
-		key := g.labels.identity()
+		key := g.labels.canonical()
 		c := s.counts[key]
 		if c == nil {
 			c = &counter{}
