@@ -90,6 +90,17 @@ func TestSnapshotsOfAGroupAreTheSumOfItsSeries(t *testing.T) {
 	assert.Len(t, server.Requests(), 3)
 }
 
+func TestAMergeDoesNotReachDownIntoASecondWithSeveralProfilesOfASeries(t *testing.T) {
+	m := newMemory(t)
+	m.write("a:1", at(4100*time.Millisecond), 0, 1) // the one of this second whose time the server tells
+	m.write("a:1", at(4900*time.Millisecond), 0, 2)
+	m.write("a:1", at(10*time.Second), 0, 4)
+	m.write("b:1", at(4500*time.Millisecond), 0, 8)
+	h := newHarness(t, testConfig(), m.server(t), nil).start(t)
+	h.query(t, "heap", inuseType).pollUpTo(t, closed)
+	assert.Equal(t, map[string]int64{m.function(): 4 + 8}, h.delivered(t)[0].flat)
+}
+
 func TestOneMergeIsEnoughForTargetsThatAreProfiledEquallyOften(t *testing.T) {
 	m := newMemory(t)
 	want := int64(0)
