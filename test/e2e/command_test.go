@@ -34,7 +34,7 @@ func TestComponentsListsWhatTheManifestNames(t *testing.T) {
 		"exporters": {
 			"debug", "file", "nop", "otlp_grpc", "otlp_http", "prometheus", "prometheus_remote_write",
 		},
-		"extensions": {"bearertokenauth", "file_storage", "health_check", "pprof", "zpages"},
+		"extensions": {"bearertokenauth", "file_storage", "health_check", "parcaquery", "pprof", "zpages"},
 	} {
 		node := listed[kind]
 		var components []component

@@ -261,10 +261,20 @@ func (d *Dictionary) resolveMappings() {
 	for i := range d.mappings.Len() {
 		facts := mapping{file: d.mappings.At(i).FilenameStrindex()}
 		if name := d.text(facts.file, &facts.problem); name != "" {
-			facts.nameless = d.identify(Function{Name: "[" + path.Base(name) + "]"})
+			facts.nameless = d.namelessIn(name)
 		} else {
 			facts.file, facts.nameless = NoString, d.unknown[0]
 		}
 		d.mappingFacts = append(d.mappingFacts, facts)
 	}
+}
+
+// namelessIn is what a frame is called of which only the mapped file is known.
+func (d *Dictionary) namelessIn(file string) FunctionID {
+	id, known := d.byMapping[file]
+	if !known {
+		id = d.identify(Function{Name: "[" + path.Base(file) + "]"})
+		d.byMapping[file] = id
+	}
+	return id
 }
