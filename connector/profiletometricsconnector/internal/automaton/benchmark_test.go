@@ -62,5 +62,5 @@ func BenchmarkStacks(b *testing.B) {
 		}
 	}))
 	machine := matcher.blocks[0].machines[0]
-	b.Logf("%d states between names, %d within, %d bytes for those", len(machine.names)-1, len(machine.runes.states)-1, machine.runes.used)
+	b.Logf("%d states between names, %d within, %d bytes for those", len(machine.edges)-1, len(machine.runes.states)-1, machine.runes.used)
 }

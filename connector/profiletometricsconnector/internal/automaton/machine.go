@@ -21,20 +21,26 @@ type limits struct {
 var defaultLimits = limits{states: 4 << 20, edges: 1 << 21}
 
 // machine is the automaton of some patterns in which a function is one symbol.
-// Its states are those in which a name may end; they are few, as most patterns
-// forget a name with its end, or remember only how it ended.
+// Its states are where a name may lead; they are few, as most patterns forget a
+// name with its end, or remember only how it ended.
 type machine struct {
 	patterns []pattern
 	first    int // the bit of the first pattern
 	limits   limits
 
-	runes *runeStates
-	names []uint16 // the states in which names end: names[0] is none, names[1] the first
-	ends  []end    // by name
+	runes  *runeStates
+	byEdge map[edge]uint16
+	// By state: what led there, the last rune's state and what matched in the
+	// name, as a set of patterns, and what matches if the stack ends there.
+	// State 0 is none, state 1 the first.
+	edges   []edge
+	matched []uint64
+	ends    []end
 
-	// table holds the edges from 1<<shift states for each function: those of a
-	// function share a cache line while states are few.
-	table     []edge
+	// table holds the states to which functions lead from 1<<shift states, and in
+	// the place of state 0 the one that was found first. Those of a function share
+	// a cache line while states are few.
+	table     []uint16
 	shift     uint
 	functions int
 
@@ -51,6 +57,9 @@ type end struct {
 
 // smallShift makes a table for eight states.
 const smallShift = 3
+
+// guess is the place in the table of a function's most likely state.
+const guess = 0
 
 // clearing is how many entries of the table are cleared in the time in which
 // regexp reads a frame.
@@ -77,19 +86,22 @@ func (m *machine) halves() [2]*machine {
 func (m *machine) forget() {
 	m.walked = 0
 	m.runes.forget()
-	m.names, m.ends = append(m.names[:0], 0), append(m.ends[:0], end{})
-	m.name(startState)
+	m.byEdge = make(map[edge]uint16)
+	m.edges, m.matched, m.ends = append(m.edges[:0], 0), append(m.matched[:0], 0), append(m.ends[:0], end{})
+	m.state(newEdge(startState, 0))
 	clear(m.table)
 }
 
-// name returns the number that a state has as the end of a name.
-func (m *machine) name(state uint16) uint16 {
-	s := &m.runes.states[state]
-	if s.name == 0 {
-		s.name = uint16(len(m.names))
-		m.names, m.ends = append(m.names, state), append(m.ends, end{})
+// state returns the state to which an edge leads.
+func (m *machine) state(e edge) uint16 {
+	number, ok := m.byEdge[e]
+	if !ok {
+		number = uint16(len(m.edges))
+		m.byEdge[e] = number
+		m.edges, m.ends = append(m.edges, e), append(m.ends, end{})
+		m.matched = append(m.matched, m.runes.matched[e.matched()])
 	}
-	return s.name
+	return number
 }
 
 // match walks over a stack, the leaf's function first, and returns the patterns
@@ -130,7 +142,7 @@ func (m *machine) fit(functions int) {
 		m.shift = smallShift
 		m.table = m.table[:0]
 	}
-	m.table = append(m.table, make([]edge, m.functions<<m.shift-len(m.table))...)
+	m.table = append(m.table, make([]uint16, m.functions<<m.shift-len(m.table))...)
 }
 
 // walk returns false where the tables are full.
@@ -144,37 +156,52 @@ func (m *machine) walk(stack []symbols.FunctionID, nameOf func(symbols.FunctionI
 			return matched | m.end(at), true
 		}
 		function := stack[n-1]
-		e, ok := m.learn(at, nameOf(function))
+		to, ok := m.learn(at, nameOf(function))
 		if !ok || !m.grow() {
 			return 0, false
 		}
-		m.table[int(function)<<m.shift+int(at)] = e
+		row := m.table[int(function)<<m.shift:]
+		row[at] = to
+		if row[guess] == 0 {
+			row[guess] = to
+		}
 	}
 }
 
-// follow walks along known edges. It returns how many functions are left, where
+// follow walks along known states. It returns how many functions are left, where
 // it is, and what matched on the way. All time that is not spent on reading
 // stacks goes by here: inlined, its variables would not stay in registers.
 //
+// Where a function leads depends on the state before, so that each look into
+// the table would have to wait for the last. But most functions lead where they
+// led before: a processor that predicts this reads on from there, and waits for
+// nothing. So a guess that is right is taken instead of what it is compared to.
+//
 //go:noinline
 func (m *machine) follow(stack []symbols.FunctionID, at uint16) (left int, to uint16, matched uint64) {
-	table, sets, states := m.table, m.runes.matched, 1<<m.shift
-	i := len(stack) - 1
+	table, sets, states := m.table, m.matched, 1<<m.shift
+	i, state := len(stack)-1, int(at)
 	for ; i >= 0; i-- {
-		e := table[int(stack[i])*states+int(at)]
-		if e == 0 {
+		row := int(stack[i]) * states
+		guessed, next := int(table[row+guess]), int(table[row+state])
+		if guessed == next && guessed != 0 {
+			matched |= sets[guessed]
+			state = guessed
+			continue
+		}
+		if next == 0 {
 			break
 		}
-		matched |= sets[e.matched()]
-		at = e.to()
+		matched |= sets[next]
+		state = next
 	}
-	return i + 1, at, matched
+	return i + 1, uint16(state), matched
 }
 
 // learn finds out where a name leads to. It returns false where there is no
 // room for the states on the way.
-func (m *machine) learn(at uint16, name string) (edge, bool) {
-	state, matched := m.names[at], uint64(0)
+func (m *machine) learn(at uint16, name string) (uint16, bool) {
+	state, matched := m.edges[at].to(), uint64(0)
 	if state != startState {
 		e, ok := m.runes.step(state, Separator)
 		if !ok {
@@ -195,13 +222,16 @@ func (m *machine) learn(at uint16, name string) (edge, bool) {
 		state, matched = e.to(), matched|m.runes.matched[e.matched()]
 	}
 	set, ok := m.runes.setOf(matched)
-	return newEdge(m.name(state), set), ok
+	if !ok || len(m.edges) == most {
+		return 0, false
+	}
+	return m.state(newEdge(state, set)), true
 }
 
 // grow makes room in the table for the states that names end in, and returns
 // false if that is more than it may have.
 func (m *machine) grow() bool {
-	if len(m.names) <= 1<<m.shift {
+	if len(m.edges) <= 1<<m.shift {
 		return true
 	}
 	// The smallest table is never too large: functions cost more.
@@ -210,7 +240,7 @@ func (m *machine) grow() bool {
 	}
 	from, width := m.table, 1<<m.shift
 	m.shift++
-	m.table = make([]edge, 2*len(from))
+	m.table = make([]uint16, 2*len(from))
 	for function := range m.functions {
 		copy(m.table[function<<m.shift:], from[function*width:][:width])
 	}
@@ -221,7 +251,7 @@ func (m *machine) grow() bool {
 func (m *machine) end(at uint16) uint64 {
 	known := &m.ends[at]
 	if !known.known {
-		*known = end{true, m.runes.atEnd(m.names[at])}
+		*known = end{true, m.runes.atEnd(m.edges[at].to())}
 	}
 	return known.matched
 }

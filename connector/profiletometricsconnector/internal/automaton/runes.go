@@ -55,7 +55,6 @@ type runeState struct {
 	before  class // where waiting depends on it
 	looks   bool  // whether waiting depends on the next rune
 	ascii   *[utf8.RuneSelf]edge
-	name    uint16 // the number that the state has at the end of a name, or 0
 }
 
 // stateCost is what a state takes, its threads aside.
