@@ -38,12 +38,14 @@ LINT      := $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
 NAME := otelcol-profiletometrics
 DIST := dist/$(NAME)
 FULL := dist-full/$(NAME)
+LOAD := dist/parca-load
 
 # The directories that hold code; those of them that exist.
 CODE := $(wildcard cmd connector extension internal receiver)
-# What the distribution is made of. A directory is newer when a file in it came or went.
-SOURCES := $(shell find $(CODE) -not -path '*/testdata*' \( -type d -o -name '*.go' -not -name '*_test.go' \)) \
+# The files of directories that end up in a binary. A directory is newer when a file in it came or went.
+sources = $(shell find $(1) -not -path '*/testdata*' \( -type d -o -name '*.go' -not -name '*_test.go' \)) \
 	go.mod go.sum
+SOURCES := $(call sources,$(filter-out cmd,$(CODE)))
 
 .PHONY: help
 help: ## List the targets (this is the default)
@@ -67,6 +69,12 @@ $(FULL): builder-config.full.yaml $(SOURCES) | $(OCB)
 	$(OCB) --config $<
 	@touch $@
 
+.PHONY: parca-load
+parca-load: $(LOAD) ## Build the load tool for Parca: dist/parca-load
+
+$(LOAD): $(call sources,cmd/parca-load internal/parcaapi)
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ ./cmd/parca-load
+
 .PHONY: test
 test: ## Everything CI does: check-generated, vet, lint, unit, fuzz, e2e
 	@for target in check-generated vet lint unit fuzz e2e; do \
@@ -83,8 +91,9 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	test/tools/fuzz.sh $(FUZZTIME) $(CODE)
 
 .PHONY: e2e
-e2e: $(DIST) ## Run the distribution against a real Prometheus
-	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" OTELCOL_BIN="$(abspath $(DIST))" \
+e2e: $(DIST) $(LOAD) ## Run the distribution against a real Prometheus and a real Parca
+	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" PARCA_BIN="$$(test/tools/parca.sh $(CACHE))" \
+		OTELCOL_BIN="$(abspath $(DIST))" PARCA_LOAD_BIN="$(abspath $(LOAD))" \
 		go test -tags e2e -count=1 -timeout 10m -v ./test/e2e/...
 
 .PHONY: bench
@@ -115,10 +124,12 @@ check-generated: ## Fail if `make generate` changes anything
 tidy: ## Tidy go.mod and go.sum
 	go mod tidy
 	cd internal/tools && go mod tidy
+	cd test/parca && go mod tidy
 
 .PHONY: tools
 tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into the cache
 	test/tools/prometheus.sh $(CACHE)
+	test/tools/parca.sh $(CACHE)
 
 .PHONY: clean
 clean: ## Remove what was built; the tools stay in the cache

@@ -25,20 +25,20 @@ func tenAttributes(config *Config) {
 }
 
 // tenRules has a rule of each form that Pyroscope's documentation shows, on
-// what application names.
+// what application names, grouped by what tells processes apart.
 func tenRules(application string) func(*Config) {
 	return func(config *Config) {
 		config.ExportRules = map[string]ExportRuleConfig{
-			"profiled":           {Expr: application},
-			"profiled_by_thread": {Expr: application + `{process_executable_name!~"agent|sidecar"}`, Node: "total", GroupBy: []string{"service.name", "process_executable_name", "thread.name"}},
-			"workers":            {Expr: application + `{thread.name=~"worker-.*"}`, GroupBy: []string{"process.executable.name"}},
-			"one_cpu":            {Expr: application + `{cpu.logical_number="0"}`, Labels: []string{"process.executable.name"}},
-			"garbage_collection": {Expr: application, Node: `runtime\.(gcBgMarkWorker|mallocgc|scanobject)`},
-			"handlers":           {Expr: application + `{service.name!="batch"}`, Node: `handlers\.\(\*API\)\.`, GroupBy: []string{"process.executable.name"}},
-			"type_checking":      {Expr: application, Node: `go/types\.\(\*Checker\)\.checkFiles`, GroupBy: []string{"service.name"}},
-			"edge":               {Expr: application, Node: `Function00\d;[^;]*Function\d|mallocgc;runtime\.`},
-			"leaf":               {Expr: application, Node: `Function\d+$|runtime\.memclrNoHeapPointers$`, GroupBy: []string{"thread_name"}},
-			"stack_of_start":     {Expr: application, Node: `^runtime\.(main|goexit);main\.`},
+			"profiled":            {Expr: application},
+			"profiled_by_process": {Expr: application + `{process_executable_name!~"agent|sidecar"}`, Node: "total", GroupBy: []string{"service.name", "process_executable_name"}},
+			"services":            {Expr: application + `{process.executable.name=~"service-.*"}`, GroupBy: []string{"process.executable.name"}},
+			"one_service":         {Expr: application + `{process.executable.name="service-07"}`, Labels: []string{"container_id"}},
+			"garbage_collection":  {Expr: application, Node: `runtime\.(gcBgMarkWorker|mallocgc|scanobject)`},
+			"handlers":            {Expr: application + `{service.name!="batch"}`, Node: `handlers\.\(\*API\)\.`, GroupBy: []string{"process.executable.name"}},
+			"type_checking":       {Expr: application, Node: `go/types\.\(\*Checker\)\.checkFiles`, GroupBy: []string{"service.name"}},
+			"edge":                {Expr: application, Node: `Function00\d;[^;]*Function\d|mallocgc;runtime\.`},
+			"leaf":                {Expr: application, Node: `Function\d+$|runtime\.memclrNoHeapPointers$`, GroupBy: []string{"process.executable.name"}},
+			"stack_of_start":      {Expr: application, Node: `^runtime\.(main|goexit);main\.`},
 		}
 	}
 }

@@ -52,10 +52,10 @@ type counters struct {
 // valueType is what identifies a sample type.
 type valueType struct{ name, unit string }
 
-// countsSinceStart tells whether the values of a sample type only ever grow
+// CountsSinceStart tells whether the values of a sample type only ever grow
 // while the process lives. The names are those of Go's runtime, which other
 // runtimes took over with their meaning.
-func countsSinceStart(st *profile.ValueType) bool {
+func CountsSinceStart(st *profile.ValueType) bool {
 	switch st.Type {
 	case "alloc_objects", "alloc_space", "contentions", "delay":
 		return true
@@ -74,7 +74,7 @@ func countsSinceStart(st *profile.ValueType) bool {
 // sample types give no increment, just as on the first profile, and p is where
 // the next comparison begins.
 func (inc *Increments) Compare(p *profile.Profile) Step {
-	counting := columns(p, countsSinceStart)
+	counting := columns(p, CountsSinceStart)
 	if len(counting) == 0 {
 		return Step{Profile: p}
 	}
@@ -107,7 +107,7 @@ func (inc *Increments) Advance(step Step) {
 	if inc.tables.stacks.len() > 2*len(step.counted.values)+1024 {
 		inc.tables = newTables()
 		weights := weigh(step.source, newInterner(inc.tables, true))
-		inc.baseline = count(step.source, weights, columns(step.source, countsSinceStart))
+		inc.baseline = count(step.source, weights, columns(step.source, CountsSinceStart))
 	}
 }
 
@@ -176,7 +176,7 @@ func difference(p *profile.Profile, weights []weight, counting []int, baseline *
 
 // snapshots returns p without its counting columns, or nil if it has no others.
 func snapshots(p *profile.Profile) *profile.Profile {
-	kept := columns(p, func(st *profile.ValueType) bool { return !countsSinceStart(st) })
+	kept := columns(p, func(st *profile.ValueType) bool { return !CountsSinceStart(st) })
 	if len(kept) == 0 {
 		return nil
 	}

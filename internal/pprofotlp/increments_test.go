@@ -169,7 +169,7 @@ func TestStacksAreTheSameByValue(t *testing.T) {
 func TestIncrementsAreTheDifferenceOfThePerFunctionSums(t *testing.T) {
 	for name, raw := range fixtures(t) {
 		p := parse(t, raw)
-		if len(columns(p, countsSinceStart)) == 0 {
+		if len(columns(p, CountsSinceStart)) == 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestIncrementsAreTheDifferenceOfThePerFunctionSums(t *testing.T) {
 			want, err := profile.Merge([]*profile.Profile{later, negated})
 			require.NoError(t, err)
 			for i, st := range p.SampleType {
-				if countsSinceStart(st) {
+				if CountsSinceStart(st) {
 					assert.Equal(t, perFunction(want, i), perFunction(step.Profile, i), st.Type)
 				} else {
 					assert.Equal(t, perFunction(later, i), perFunction(step.Profile, i), st.Type)
@@ -198,7 +198,7 @@ func TestIncrementsAreTheDifferenceOfThePerFunctionSums(t *testing.T) {
 func grown(p *profile.Profile) *profile.Profile {
 	for n, s := range p.Sample {
 		for i, st := range p.SampleType {
-			if n%3 == 0 && countsSinceStart(st) {
+			if n%3 == 0 && CountsSinceStart(st) {
 				s.Value[i] += int64(1 + n)
 			}
 		}

@@ -56,7 +56,20 @@ func newCollector(t *testing.T) *collector {
 	}
 }
 
+// run starts the collector with config.yaml, the first time or again.
 func (c *collector) run(t *testing.T, args ...string) {
+	t.Helper()
+	c.start(t, configFile, args...)
+}
+
+// runWith starts the collector with another configuration, and waits until it is ready.
+func (c *collector) runWith(t *testing.T, config string) {
+	t.Helper()
+	c.start(t, config, profilesSupport)
+	c.awaitServing(t, "http://127.0.0.1:"+c.telemetry+"/metrics")
+}
+
+func (c *collector) start(t *testing.T, config string, args ...string) {
 	t.Helper()
 	env := []string{
 		"PPROF_ENDPOINT=" + c.pprof,
@@ -68,7 +81,7 @@ func (c *collector) run(t *testing.T, args ...string) {
 	telemetry := fmt.Sprintf("yaml:service::telemetry::metrics::readers: [{pull: {exporter: {prometheus: "+
 		"{host: 127.0.0.1, port: %s, without_scope_info: true, without_units: true, without_type_suffix: true}}}}]",
 		c.telemetry)
-	args = append([]string{"--config", configFile, "--config", telemetry}, args...)
+	args = append([]string{"--config", config, "--config", telemetry}, args...)
 	c.started = time.Now()
 	c.process = start(t, env, program(t, "OTELCOL_BIN"), args...)
 }

@@ -29,12 +29,12 @@ func TestComponentsListsWhatTheManifestNames(t *testing.T) {
 
 	for kind, want := range map[string][]string{
 		"connectors": {"profiletometrics"},
-		"receivers":  {"otlp", "pprofscrape"},
+		"receivers":  {"otlp", "parca", "pprofscrape"},
 		"processors": {"filter", "memory_limiter", "resource", "transform"},
 		"exporters": {
 			"debug", "file", "nop", "otlp_grpc", "otlp_http", "prometheus", "prometheus_remote_write",
 		},
-		"extensions": {"bearertokenauth", "file_storage", "health_check", "pprof", "zpages"},
+		"extensions": {"bearertokenauth", "file_storage", "health_check", "parcaquery", "pprof", "zpages"},
 	} {
 		node := listed[kind]
 		var components []component

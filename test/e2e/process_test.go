@@ -64,9 +64,14 @@ func (p *process) stop() {
 	select {
 	case <-p.ended:
 	case <-time.After(stopTimeout):
-		_ = p.cmd.Process.Kill()
-		<-p.ended
+		p.kill()
 	}
+}
+
+// kill ends the program without its doing anything about it.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // fails if it has ended, which is what is wanted
+	<-p.ended
 }
 
 // wait returns how the program ended by itself.

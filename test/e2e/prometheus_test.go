@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,10 +27,10 @@ scrape_configs:
     honor_labels: true
     static_configs: [{targets: [%q]}]
   - job_name: collector
-    static_configs: [{targets: [%q]}]
+    static_configs: [{targets: [%s]}]
 `
 
-// prometheus is a server that scrapes a collector.
+// prometheus is a server that scrapes metrics of profiles, and a collector's own.
 type prometheus struct {
 	*process
 	address string
@@ -37,9 +38,14 @@ type prometheus struct {
 
 func startPrometheus(t *testing.T, c *collector) *prometheus {
 	t.Helper()
+	return startPrometheusFor(t, c.metrics, "127.0.0.1:"+c.telemetry)
+}
+
+func startPrometheusFor(t *testing.T, profiles string, collectors ...string) *prometheus {
+	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
-	text := fmt.Sprintf(scrapeConfig, c.metrics, "127.0.0.1:"+c.telemetry)
+	text := fmt.Sprintf(scrapeConfig, profiles, strings.Join(collectors, ", "))
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 
 	p := &prometheus{address: "127.0.0.1:" + freePorts(t, 1)[0]}

@@ -12,43 +12,36 @@ import (
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 )
 
-// extractionTable remembers what the extractors found: per text, so that a
-// pattern meets each function, file and mapping once, and not again in later
-// messages; per stack of a message, where nothing else matters; and as tuples,
-// which tell output groups apart by one number.
+// extractionTable remembers what the extractors found: tuples of values, one
+// for each extractor, which tell output groups apart by one number. Nothing but
+// what depends on one message is forgotten with it.
 type extractionTable struct {
-	searches []search // by extractor
+	findings findingsTable
 
-	texts    map[string]int32 // of files and mappings
-	textIDs  []int32          // by index of the string table: text ID + 1
 	values   []string
 	valueIDs map[string]int32
-
-	ofLocation []matches // by location of the message
+	// What extractors find without looking anywhere: by extractor, the value of
+	// a literal and that for want of a match, or absent. attributes is where
+	// they look into the attributes: a position in From, or nowhere.
+	literals, fallbacks []int32
+	attributes          []rank
 
 	tuples   [][]int32 // value IDs by extractor, or absent
 	tupleIDs map[string]int32
-	byStack  []int32 // tuple number + 1
+	// byFindings are one up; they hold where no extractor looks into
+	// attributes.
+	byFindings []int32
+	onlyStacks bool
 
 	tuple []int32
 	key   []byte
-	// onlyStacks is true where no extractor looks into attributes.
-	onlyStacks bool
 }
 
 // absent is the value ID of an attribute that a sample does not have.
 const absent int32 = -1
 
-// search is what one extractor found so far.
-type search struct {
-	byFunction []int32 // by function ID: value ID + 2, missed, or 0 for not looked
-	byText     []int32 // the same by text ID
-}
-
-const missed int32 = 1
-
-// maxRemembered is how many texts, values and tuples are remembered from
-// message to message.
+// maxRemembered is how many texts, values, findings and tuples are remembered
+// from message to message.
 const maxRemembered = 1 << 16
 
 // reset turns to another message. Function IDs are those of the message before
@@ -57,27 +50,26 @@ func (t *extractionTable) reset(extractors []*selection.Extractor, dictionary *s
 	if len(extractors) == 0 {
 		return
 	}
-	if functionsChanged || max(len(t.texts), len(t.values), len(t.tuples)) > maxRemembered {
+	if functionsChanged || max(len(t.values), len(t.tuples), t.findings.size()) > maxRemembered {
 		t.forget(extractors)
 	}
-	t.textIDs = emptied(t.textIDs, dictionary.Strings())
-	t.ofLocation = emptied(t.ofLocation, dictionary.Locations())
-	t.byStack = emptied(t.byStack, dictionary.Stacks()+1)
+	t.findings.reset(dictionary)
 }
 
 func (t *extractionTable) forget(extractors []*selection.Extractor) {
 	*t = extractionTable{
-		searches:   make([]search, len(extractors)),
-		texts:      make(map[string]int32),
+		findings:   t.findings,
 		valueIDs:   make(map[string]int32),
 		tupleIDs:   make(map[string]int32),
-		textIDs:    t.textIDs,
-		ofLocation: t.ofLocation,
-		byStack:    t.byStack,
 		onlyStacks: true,
 	}
+	t.findings.forget(extractors)
 	for _, extractor := range extractors {
-		t.onlyStacks = t.onlyStacks && !extractor.LooksIn(selection.InAttribute)
+		t.literals = append(t.literals, t.valueIf(extractor.Literal()))
+		t.fallbacks = append(t.fallbacks, t.valueIf(extractor.Fallback()))
+		position := rankOf(extractor, selection.InAttribute)
+		t.attributes = append(t.attributes, position)
+		t.onlyStacks = t.onlyStacks && position == nowhere
 	}
 }
 
@@ -90,6 +82,13 @@ func (t *extractionTable) value(text string) int32 {
 	t.values = append(t.values, text)
 	t.valueIDs[text] = id
 	return id
+}
+
+func (t *extractionTable) valueIf(text string, ok bool) int32 {
+	if !ok {
+		return absent
+	}
+	return t.value(text)
 }
 
 // intern numbers the tuple in the making.
@@ -114,162 +113,35 @@ func (b *batch) extract(s *slot) int32 {
 	if len(b.selection.Extractors) == 0 {
 		return 0
 	}
-	known := &t.byStack[s.stack+1]
+	found := b.findingsOfStack(s.stack)
+	known := at(&t.byFindings, int(found))
 	if t.onlyStacks && *known != 0 {
 		return *known - 1
 	}
 	t.tuple = t.tuple[:0]
-	inStack := b.matchesOfStack(s.stack)
-	for i, extractor := range b.selection.Extractors {
-		t.tuple = append(t.tuple, b.extractOne(i, extractor, s, inStack))
+	for i, finding := range t.findings.all[found] {
+		t.tuple = append(t.tuple, b.decide(i, finding, s.group))
 	}
 	number := t.intern()
 	*known = number + 1
 	return number
 }
 
-func (b *batch) extractOne(i int, extractor *selection.Extractor, s *slot, inStack matches) int32 {
-	if literal, ok := extractor.Literal(); ok {
-		return b.extraction.value(literal)
+// decide returns the value of an extractor, given what it found in the stack.
+func (b *batch) decide(i int, inStack finding, group int32) int32 {
+	t := &b.extraction
+	if t.literals[i] != absent {
+		return t.literals[i]
 	}
-	for _, place := range extractor.From {
-		var value int32
-		switch {
-		case place == selection.InAttribute:
-			value = b.extractFromAttributes(extractor, &b.groups.groups[s.group])
-		case inStack.mayMatch(i):
-			value = b.extractFromStack(i, extractor, place, s.stack)
-		default:
-			value = absent
-		}
-		if value != absent {
+	if t.attributes[i] < inStack.rank {
+		if value := b.extractFromAttributes(b.selection.Extractors[i], &b.groups.groups[group]); value != absent {
 			return value
 		}
 	}
-	if fallback, ok := extractor.Fallback(); ok {
-		return b.extraction.value(fallback)
+	if inStack.rank != nowhere {
+		return inStack.value
 	}
-	return absent
-}
-
-// extractFromStack looks at one place of every frame, from the leaf to the
-// root: the frame nearest to the leaf wins.
-func (b *batch) extractFromStack(i int, extractor *selection.Extractor, place selection.Place, stack int32) int32 {
-	for _, location := range b.symbols.StackLocations(stack).All() {
-		for _, frame := range b.symbols.LocationFrames(location) {
-			if value := b.extractFromFrame(i, extractor, place, frame); value != absent {
-				return value
-			}
-		}
-	}
-	return absent
-}
-
-func (b *batch) extractFromFrame(i int, extractor *selection.Extractor, place selection.Place, frame symbols.Frame) int32 {
-	switch place {
-	case selection.InFunction:
-		return b.searchFunction(i, extractor, frame.Function)
-	case selection.InFile:
-		return b.searchString(i, extractor, frame.File)
-	default:
-		return b.searchString(i, extractor, frame.Mapping)
-	}
-}
-
-// matches tells which extractors match anywhere, a bit for each of the first
-// 64: most patterns match in few stacks, and need not be looked for in others.
-type matches struct {
-	known bool
-	bits  uint64
-}
-
-const bitsOfMatches = 64
-
-// mayMatch says whether an extractor may match in a stack with these matches.
-func (m matches) mayMatch(i int) bool { return i >= bitsOfMatches || m.bits&(1<<i) != 0 }
-
-// matchesOfStack joins the matches of a stack's locations.
-func (b *batch) matchesOfStack(stack int32) matches {
-	joined := matches{known: true}
-	locations := b.symbols.StackLocations(stack)
-	for i := range locations.Len() {
-		location := locations.At(i)
-		if location < 0 || int(location) >= len(b.extraction.ofLocation) {
-			joined.bits |= b.matchesOfFrames(location).bits
-			continue
-		}
-		known := &b.extraction.ofLocation[location]
-		if !known.known {
-			*known = b.matchesOfFrames(location)
-		}
-		joined.bits |= known.bits
-	}
-	return joined
-}
-
-// matchesOfFrames finds out which extractors match in any place of a location.
-func (b *batch) matchesOfFrames(location int32) matches {
-	joined := matches{known: true}
-	for _, frame := range b.symbols.LocationFrames(location) {
-		for i, extractor := range b.selection.Extractors[:min(len(b.selection.Extractors), bitsOfMatches)] {
-			for _, place := range extractor.From {
-				if place != selection.InAttribute && b.extractFromFrame(i, extractor, place, frame) != absent {
-					joined.bits |= 1 << i
-				}
-			}
-		}
-	}
-	return joined
-}
-
-func (b *batch) searchFunction(i int, extractor *selection.Extractor, function symbols.FunctionID) int32 {
-	memo := at(&b.extraction.searches[i].byFunction, int(function))
-	if *memo == 0 {
-		*memo = b.search(extractor, b.symbols.Function(function).Name)
-	}
-	return *memo - 2
-}
-
-func (b *batch) searchString(i int, extractor *selection.Extractor, index int32) int32 {
-	text, ok := b.symbols.String(index)
-	if !ok {
-		return absent
-	}
-	memo := at(&b.extraction.searches[i].byText, int(b.extraction.text(index, text)))
-	if *memo == 0 {
-		*memo = b.search(extractor, text)
-	}
-	return *memo - 2
-}
-
-// text numbers a string of the dictionary.
-func (t *extractionTable) text(index int32, text string) int32 {
-	if known := t.textIDs[index]; known != 0 {
-		return known - 1
-	}
-	id, ok := t.texts[text]
-	if !ok {
-		id = int32(len(t.texts))
-		t.texts[text] = id
-	}
-	t.textIDs[index] = id + 1
-	return id
-}
-
-// at returns an element of a table that grows with its largest index.
-func at[T any](table *[]T, index int) *T {
-	if missing := index + 1 - len(*table); missing > 0 {
-		*table = append(*table, make([]T, missing)...)
-	}
-	return &(*table)[index]
-}
-
-// search returns what a memo holds of a text.
-func (b *batch) search(extractor *selection.Extractor, text string) int32 {
-	if match, ok := extractor.Match(text); ok {
-		return b.extraction.value(match) + 2
-	}
-	return missed
+	return t.fallbacks[i]
 }
 
 // extractFromAttributes looks at the values of the attributes of the sample,
@@ -294,4 +166,12 @@ func (b *batch) extractFromAttributes(extractor *selection.Extractor, g *group) 
 		}
 	}
 	return absent
+}
+
+// at returns an element of a table that grows with its largest index.
+func at[T any](table *[]T, index int) *T {
+	if missing := index + 1 - len(*table); missing > 0 {
+		*table = append(*table, make([]T, missing)...)
+	}
+	return &(*table)[index]
 }

@@ -179,12 +179,13 @@ type functionTable struct {
 	// their discovery.
 	touched []symbols.FunctionID
 	n       int
+	// overflowed marks those of an output that found no cumulative series.
+	overflowed []bool
 }
 
 type functionWeight struct {
 	flat, cumulative int64
 	touched          bool
-	overflowed       bool
 }
 
 // reset makes room for so many functions.
@@ -193,6 +194,7 @@ func (t *functionTable) reset(functions int) {
 		t.weights = append(t.weights, make([]functionWeight, missing)...)
 		// One more than there are functions: add writes before it counts.
 		t.touched = append(t.touched, make([]symbols.FunctionID, functions+1-len(t.touched))...)
+		t.overflowed = append(t.overflowed, make([]bool, missing)...)
 	}
 }
 
@@ -256,24 +258,17 @@ func (b *batch) weigh(update *series.Update, factor int64) {
 // function found no cumulative series.
 func (b *batch) overflowed(of countedOutput) int64 {
 	for i := of.first; i < of.last; i++ {
-		b.functions.weights[b.weightIDs[i]].overflowed = b.weights[i].CumulativeOverflowed
+		b.functions.overflowed[b.weightIDs[i]] = b.weights[i].CumulativeOverflowed
 	}
 	total := int64(0)
 	for number := of.output.first; number != endOfList; number = b.slots.slots[number].next {
 		s := &b.slots.slots[number]
-		if s.weight == 0 {
-			continue
-		}
-		functions := b.symbols.StackFunctions(s.stack)
-		for _, function := range functions {
-			if b.functions.weights[function].overflowed {
-				total = measure.Add(total, s.weight)
-				break
-			}
+		if s.weight != 0 && b.symbols.StackHas(s.stack, b.functions.overflowed) {
+			total = measure.Add(total, s.weight)
 		}
 	}
 	for i := of.first; i < of.last; i++ {
-		b.functions.weights[b.weightIDs[i]].overflowed = false
+		b.functions.overflowed[b.weightIDs[i]] = false
 	}
 	return total
 }

@@ -5,6 +5,7 @@ package aggregate // import "github.com/profiletometrics/profiletometrics/connec
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -67,11 +68,15 @@ type group struct {
 	// attributes are the indices of the sample's and then the leaf location's
 	// relevant attributes.
 	attributes []int32
+	next       int32 // group whose attributes have the same hash; 0 for none
 }
 
 type groupTable struct {
 	groups []group
-	byKey  map[string]int32
+	// byHash leads to the latest group of a hash of its attributes. A map by
+	// the attributes themselves would have to keep a copy of each key.
+	byHash map[uint64]int32
+	seed   maphash.Seed
 	key    []byte
 
 	// The lookups that all groups of the profile share: in its attributes,
@@ -82,8 +87,12 @@ type groupTable struct {
 	indices []int32
 }
 
+// release lets go of the profiles, and keeps the memory of every group.
 func (t *groupTable) release() {
-	clear(t.groups[:cap(t.groups)])
+	t.groups = t.groups[:cap(t.groups)]
+	for i := range t.groups {
+		clear(t.groups[i].values)
+	}
 	t.groups = t.groups[:0]
 	clear(t.base[:cap(t.base)])
 }
@@ -92,10 +101,10 @@ func (t *groupTable) release() {
 // own that matter.
 func (b *batch) beginProfile(profile pprofile.Profile) {
 	t := &b.groups
-	if t.byKey == nil {
-		t.byKey = make(map[string]int32)
+	if t.byHash == nil {
+		t.byHash, t.seed = make(map[uint64]int32), maphash.MakeSeed()
 	}
-	clear(t.byKey)
+	clear(t.byHash)
 	t.groups = t.groups[:0]
 	t.profile = t.profile[:0]
 	t.base = emptied(t.base, len(b.selection.Wanted()))
@@ -169,11 +178,15 @@ func (b *batch) groupOf(attributes pcommon.Int32Slice, stack int32) (int32, symb
 	for _, index := range t.indices {
 		t.key = binary.LittleEndian.AppendUint32(t.key, uint32(index))
 	}
-	if number, ok := t.byKey[string(t.key)]; ok {
-		return number, problem
+	hash := maphash.Bytes(t.seed, t.key)
+	latest := t.byHash[hash]
+	for number := latest; number != 0; number = t.groups[number].next {
+		if slices.Equal(t.groups[number].attributes, t.indices) {
+			return number, problem
+		}
 	}
 	number := b.addGroup(t.indices)
-	t.byKey[string(t.key)] = number
+	t.groups[number].next, t.byHash[hash] = latest, number
 	return number, problem
 }
 

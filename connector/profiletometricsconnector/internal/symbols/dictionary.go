@@ -59,6 +59,7 @@ type Dictionary struct {
 	generation int
 	byName     map[string]FunctionID
 	byFile     map[Function]FunctionID // with tellFilesApart
+	byMapping  map[string]FunctionID   // of frames without a name, by the mapped file
 	named      []Function
 	// successors are the functions that came next when a function was met last:
 	// a guess that saves finding the next one by its name.
@@ -135,7 +136,7 @@ func (d *Dictionary) Reset(dictionary pprofile.ProfilesDictionary, tellFilesApar
 	d.stacks = dictionary.StackTable()
 	d.links = dictionary.LinkTable()
 
-	if len(d.named) > maxRemembered || d.byName == nil {
+	if max(len(d.named), len(d.byMapping)) > maxRemembered || d.byName == nil {
 		d.forget()
 	}
 	d.problems = append(d.problems[:0], Problem{})
@@ -156,6 +157,7 @@ func (d *Dictionary) forget() {
 	d.generation++
 	d.byName = make(map[string]FunctionID)
 	d.byFile = make(map[Function]FunctionID)
+	d.byMapping = make(map[string]FunctionID)
 	d.named, d.successors, d.previous = nil, nil, 0
 	d.mark, d.epoch = nil, 0
 	d.unknown[0] = d.identify(Function{Name: Unknown})

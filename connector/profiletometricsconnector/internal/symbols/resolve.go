@@ -48,6 +48,33 @@ func (d *Dictionary) StackFunctions(index int32) []FunctionID {
 	return functions[:n]
 }
 
+// StackHas says whether any function of a stack is among those marked, by
+// function ID.
+func (d *Dictionary) StackHas(index int32, marked []bool) bool {
+	if index <= 0 || int(index) >= len(d.stackProblems) {
+		return marked[d.unknown[0]]
+	}
+	indices := d.stacks.At(int(index)).LocationIndices()
+	for i := range indices.Len() {
+		function := several
+		if known := int(uint32(indices.At(i))); known < len(d.only) {
+			function = d.only[known]
+		}
+		if function != several {
+			if marked[function] {
+				return true
+			}
+			continue
+		}
+		for _, frame := range d.LocationFrames(indices.At(i)) {
+			if marked[frame.Function] {
+				return true
+			}
+		}
+	}
+	return indices.Len() == 0 && marked[d.unknown[0]]
+}
+
 // countIf is 1 if the condition is true.
 func countIf(condition bool) int {
 	n := 0
@@ -234,10 +261,20 @@ func (d *Dictionary) resolveMappings() {
 	for i := range d.mappings.Len() {
 		facts := mapping{file: d.mappings.At(i).FilenameStrindex()}
 		if name := d.text(facts.file, &facts.problem); name != "" {
-			facts.nameless = d.identify(Function{Name: "[" + path.Base(name) + "]"})
+			facts.nameless = d.namelessIn(name)
 		} else {
 			facts.file, facts.nameless = NoString, d.unknown[0]
 		}
 		d.mappingFacts = append(d.mappingFacts, facts)
 	}
+}
+
+// namelessIn is what a frame is called of which only the mapped file is known.
+func (d *Dictionary) namelessIn(file string) FunctionID {
+	id, known := d.byMapping[file]
+	if !known {
+		id = d.identify(Function{Name: "[" + path.Base(file) + "]"})
+		d.byMapping[file] = id
+	}
+	return id
 }
