@@ -12,9 +12,10 @@ import (
 )
 
 // BenchmarkStacks applies six patterns to the 20,000 stacks of a host's batch:
-// with what is known of the functions from the batch before, as for the first
-// batch, and as regexp does. It reports the time for a frame, all patterns
-// together, and of reading the stacks alone.
+// with what is known of the functions from the batch before (known), without
+// (new), and as regexp does, on some of them. It reports the time for a frame,
+// all patterns together; that for reading the stacks, alone in read, is part of
+// each.
 func BenchmarkStacks(b *testing.B) {
 	host := testprofile.Host(20_000)
 	host.Stacks = 20_000
@@ -25,10 +26,11 @@ func BenchmarkStacks(b *testing.B) {
 		`Function00\d;[^;]*Function\d|mallocgc;runtime\.`, `Function\d+$|runtime\.memclrNoHeapPointers$`, `^runtime\.(main|goexit);main\.`)
 	matcher := NewMatcher(program, nameOf)
 
-	count := func(stacks int, apply func(stack []symbols.FunctionID)) func(b *testing.B) {
-		return func(b *testing.B) {
+	measure := func(name string, stacks int, begin func(), apply func(stack []symbols.FunctionID)) {
+		b.Run(name, func(b *testing.B) {
 			frames := 0
 			for b.Loop() {
+				begin()
 				matcher.Begin(dictionary.Functions())
 				for i := range stacks {
 					stack := dictionary.StackFrames(int32(i + 1))
@@ -37,22 +39,15 @@ func BenchmarkStacks(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(frames), "ns/frame")
-		}
+		})
 	}
+	nothing := func() {}
 	match := func(stack []symbols.FunctionID) { matcher.Match(stack) }
-	b.Run("read", count(host.Stacks, func([]symbols.FunctionID) {}))
-	b.Run("known", count(host.Stacks, match))
-	b.Run("new", func(b *testing.B) {
-		for b.Loop() {
-			matcher.Forget()
-			matcher.Begin(dictionary.Functions())
-			for i := range host.Stacks {
-				match(dictionary.StackFrames(int32(i + 1)))
-			}
-		}
-	})
+	measure("read", host.Stacks, nothing, func([]symbols.FunctionID) {})
+	measure("known", host.Stacks, nothing, match)
+	measure("new", host.Stacks, matcher.Forget, match)
 	var text []byte
-	b.Run("regexp", count(200, func(stack []symbols.FunctionID) {
+	measure("regexp", 200, nothing, func(stack []symbols.FunctionID) {
 		text = text[:0]
 		for _, function := range slices.Backward(stack) {
 			text = append(append(text, nameOf(function)...), Separator)
@@ -60,7 +55,7 @@ func BenchmarkStacks(b *testing.B) {
 		for _, pattern := range program.patterns {
 			_ = pattern.regexp.Match(text[:len(text)-1])
 		}
-	}))
+	})
 	machine := matcher.blocks[0].machines[0]
 	b.Logf("%d states between names, %d within, %d bytes for those", len(machine.edges)-1, len(machine.runes.states)-1, machine.runes.used)
 }

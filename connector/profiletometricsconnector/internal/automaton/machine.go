@@ -44,7 +44,8 @@ type machine struct {
 	shift     uint
 	functions int
 
-	// walked counts the frames since the tables were empty.
+	// walked counts the frames since the tables were empty, to tell whether they
+	// have paid.
 	walked int
 	// useless is set where the tables had to be emptied before they paid.
 	useless bool
@@ -124,6 +125,7 @@ func (m *machine) match(stack []symbols.FunctionID, functions int, nameOf func(s
 	}
 	m.useless = true
 	m.table = nil
+	m.forget()
 	return 0, false
 }
 

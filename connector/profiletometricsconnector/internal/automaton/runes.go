@@ -79,6 +79,7 @@ func newRuneStates(c code, budget int) *runeStates {
 // forget drops all states but the first.
 func (s *runeStates) forget() {
 	s.used, s.advanced = 0, 0
+	clear(s.states)
 	s.states = append(s.states[:0], runeState{})
 	s.byKey = make(map[string]uint16)
 	s.matched = append(s.matched[:0], 0)
