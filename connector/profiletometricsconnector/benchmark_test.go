@@ -47,6 +47,11 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 				{name: "c", run: func(p pprofile.Profiles) { require.NoError(b, defaults.ConsumeProfiles(b.Context(), p)) }},
 				{name: "d", run: func(p pprofile.Profiles) { require.NoError(b, selective.ConsumeProfiles(b.Context(), p)) }},
 			}
+			for _, encoded := range encodings[1:] {
+				for i := range phases {
+					phases[i].run(decode(b, encoded))
+				}
+			}
 			stayOnThread(b)
 			b.ResetTimer()
 			for turn := range b.N {
