@@ -65,7 +65,7 @@ type Dictionary struct {
 	// a guess that saves finding the next one by its name.
 	successors []FunctionID
 	previous   FunctionID
-	trust      int // in guesses: how many more may fail
+	trust      int           // in guesses: how many more may fail
 	unknown    [1]FunctionID // the stack that isn't there
 
 	// By index of the dictionary's tables.
