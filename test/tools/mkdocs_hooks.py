@@ -32,6 +32,8 @@ PAGES = [
 ]
 
 INLINE_LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+# The generated tables of status have pictures from another host: the site fetches nothing.
+REMOTE_IMAGE = re.compile(r"!\[[^\]]*\]\(https?:")
 FENCE = re.compile(r"^\s*(```|~~~)")
 
 
@@ -67,6 +69,8 @@ def on_page_markdown(markdown, page, config, files):
     for line in markdown.split("\n"):
         if FENCE.match(line):
             fenced = not fenced
+        if not fenced and REMOTE_IMAGE.search(line):
+            continue
         lines.append(line if fenced else INLINE_LINK.sub(rewrite, line))
     return "\n".join(lines)
 
