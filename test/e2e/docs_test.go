@@ -54,6 +54,28 @@ func TestConfigurationsInTheDocumentationAreValid(t *testing.T) {
 	assert.Positive(t, found)
 }
 
+// Every file of rules in the documentation, which is every YAML block with groups, is one that
+// Prometheus accepts.
+func TestRulesInTheDocumentationAreValid(t *testing.T) {
+	promtool := promtool(t)
+	found := 0
+	for _, file := range documentation(t) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, block := range fencedBlocks(string(text), "yaml") {
+			if !strings.HasPrefix(block.text, "groups:") {
+				continue
+			}
+			found++
+			rules := filepath.Join(t.TempDir(), "rules.yaml")
+			require.NoError(t, os.WriteFile(rules, []byte(block.text), 0o600))
+			output, err := exec.CommandContext(t.Context(), promtool, "check", "rules", rules).CombinedOutput()
+			require.NoError(t, err, "%s:%d: %s", file, block.line, output)
+		}
+	}
+	assert.Positive(t, found)
+}
+
 // Every query in the documentation is one that Prometheus evaluates.
 func TestQueriesInTheDocumentationParse(t *testing.T) {
 	prom := startPrometheusFor(t, "127.0.0.1:"+freePorts(t, 1)[0])
