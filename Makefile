@@ -39,6 +39,9 @@ NAME := otelcol-profiletometrics
 DIST := dist/$(NAME)
 FULL := dist-full/$(NAME)
 LOAD := dist/parca-load
+# The container image's name; FULL_IMAGE has all components.
+IMAGE      ?= $(NAME):$(shell build/version.sh)
+FULL_IMAGE ?= $(NAME)-full:$(shell build/version.sh)
 
 # The directories that hold code; those of them that exist.
 CODE := $(wildcard cmd connector extension internal receiver)
@@ -74,6 +77,18 @@ parca-load: $(LOAD) ## Build the load tool for Parca: dist/parca-load
 
 $(LOAD): $(call sources,cmd/parca-load internal/parcaapi)
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ ./cmd/parca-load
+
+.PHONY: docker
+docker: ## Build the container image IMAGE with docker, podman or buildah
+	build/image.sh $(IMAGE)
+
+.PHONY: docker-full
+docker-full: ## Build the container image FULL_IMAGE, with all components
+	MANIFEST=builder-config.full.yaml build/image.sh $(FULL_IMAGE)
+
+.PHONY: docker-test
+docker-test: ## Build the image without a registry and run it hardened (needs podman and buildah)
+	test/tools/image-test.sh
 
 .PHONY: test
 test: ## Everything CI does: check-generated, vet, lint, unit, fuzz, e2e
