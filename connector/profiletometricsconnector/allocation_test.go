@@ -47,7 +47,7 @@ func TestSamplesAndStacksCostNoAllocation(t *testing.T) {
 		{name: "no limits", change: unlimited},
 		{name: "most functions overflow", change: func(config *Config) { config.Metrics.Function.Limit = 5 }},
 		{name: "a dimension of samples", change: func(config *Config) { config.Dimensions = []string{"thread.name"} }},
-		{name: "rules on attributes of samples", change: func(config *Config) {
+		{name: "rules on attributes of samples", patterns: true, change: func(config *Config) {
 			config.ExportRules = map[string]ExportRuleConfig{"of_a_cpu": {
 				Expr: `{cpu.logical_number=~"[0-3]"}`, GroupBy: []string{"cpu.logical_number", "thread_name"},
 			}}
@@ -56,7 +56,7 @@ func TestSamplesAndStacksCostNoAllocation(t *testing.T) {
 			tenAttributes(config)
 			config.Attributes = config.Attributes[:2]
 		}},
-		{name: "rules on stacks", change: stackRules, patterns: true},
+		{name: "rules on stacks", change: stackRules},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if raceDetector && tt.patterns {

@@ -7,7 +7,9 @@
 package pprofotlp
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/pprof/profile"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -17,7 +19,7 @@ import (
 // Builder converts pprof profiles into one pprofile.Profiles whose dictionary
 // they share. It is not safe for concurrent use.
 type Builder struct {
-	tables *tables
+	tables *tables // nil while empty
 	out    pprofile.Profiles
 }
 
@@ -33,9 +35,7 @@ func WithScope(name, version string) Option {
 }
 
 // NewBuilder returns an empty Builder.
-func NewBuilder() *Builder {
-	return &Builder{tables: newTables(), out: pprofile.NewProfiles()}
-}
+func NewBuilder() *Builder { return &Builder{} }
 
 // Convert is the one-shot form: one profile, an empty resource.
 func Convert(p *profile.Profile) (pprofile.Profiles, error) {
@@ -57,9 +57,10 @@ func Convert(p *profile.Profile) (pprofile.Profiles, error) {
 // and keep_frames of p are applied as pprof applies them. Neither p nor resource
 // is changed. An error means that p is not a valid profile, and adds nothing.
 func (b *Builder) Add(p *profile.Profile, resource pcommon.Map, options ...Option) error {
-	if err := p.CheckValid(); err != nil {
+	if err := check(p); err != nil {
 		return fmt.Errorf("invalid pprof profile: %w", err)
 	}
+	b.begin()
 	rp := b.out.ResourceProfiles().AppendEmpty()
 	resource.CopyTo(rp.Resource().Attributes())
 	sp := rp.ScopeProfiles().AppendEmpty()
@@ -70,25 +71,75 @@ func (b *Builder) Add(p *profile.Profile, resource pcommon.Map, options ...Optio
 		sp.Scope().Attributes().PutStr(scopeDefaultSampleType, p.DefaultSampleType)
 	}
 
-	in := newInterner(b.tables, false)
+	b.tables.reserve(p)
+	in := newInterner(b.tables, p, false)
+	defer in.release()
 	weights := weigh(withoutUninteresting(p), in)
-	attributes := b.tables.attributeSets.at(in.profileAttributes(p))
+	attributes := in.profileAttributes(p)
 	sp.Profiles().EnsureCapacity(len(p.SampleType))
+	counts := nonZero(weights, len(p.SampleType))
 	for i, st := range p.SampleType {
 		out := sp.Profiles().AppendEmpty()
 		b.writeHeader(out, p, st)
-		out.AttributeIndices().FromRaw(attributes)
+		b.tables.writeAttributeSet(out.AttributeIndices(), attributes)
+		out.Samples().EnsureCapacity(counts[i])
 		b.writeSamples(out.Samples(), weights, i)
+	}
+	return nil
+}
+
+// nonZero is how many weights have a value of each sample type.
+func nonZero(weights []weight, sampleTypes int) []int {
+	counts := make([]int, sampleTypes)
+	for w := range weights {
+		for i, v := range weights[w].values {
+			if v != 0 {
+				counts[i]++
+			}
+		}
+	}
+	return counts
+}
+
+// check tells what would make converting fail. profile.CheckValid also looks for
+// ids that two have, or that are missing from a table; here nothing depends on
+// them, and profiles that were parsed have been through it.
+func check(p *profile.Profile) error {
+	if len(p.SampleType) == 0 && len(p.Sample) > 0 {
+		return errors.New("samples without sample types")
+	}
+	if slices.Contains(p.SampleType, nil) {
+		return errors.New("a sample type is nil")
+	}
+	for i, s := range p.Sample {
+		switch {
+		case s == nil:
+			return fmt.Errorf("sample %d is nil", i)
+		case len(s.Value) != len(p.SampleType):
+			return fmt.Errorf("sample %d has %d values for %d sample types", i, len(s.Value), len(p.SampleType))
+		}
+	}
+	if slices.Contains(p.Location, nil) {
+		return errors.New("a location is nil")
 	}
 	return nil
 }
 
 // Profiles returns everything added, and leaves the builder empty.
 func (b *Builder) Profiles() pprofile.Profiles {
+	b.begin()
 	out := b.out
 	b.tables.writeTo(out.Dictionary())
-	*b = *NewBuilder()
+	b.tables.reset()
+	emptyTables.Put(b.tables)
+	*b = Builder{}
 	return out
+}
+
+func (b *Builder) begin() {
+	if b.tables == nil {
+		b.tables, b.out = emptyTables.Get().(*tables), pprofile.NewProfiles()
+	}
 }
 
 func (b *Builder) writeHeader(out pprofile.Profile, p *profile.Profile, st *profile.ValueType) {
@@ -110,20 +161,14 @@ func (b *Builder) writeType(out pprofile.ValueType, t *profile.ValueType) {
 
 // writeSamples writes the samples that have a value of sample type i.
 func (b *Builder) writeSamples(out pprofile.SampleSlice, weights []weight, i int) {
-	count := 0
-	for _, w := range weights {
-		if w.values[i] != 0 {
-			count++
-		}
-	}
-	out.EnsureCapacity(count)
-	for _, w := range weights {
+	for n := range weights {
+		w := &weights[n]
 		if w.values[i] == 0 {
 			continue
 		}
 		s := out.AppendEmpty()
 		s.SetStackIndex(w.stack)
-		s.AttributeIndices().FromRaw(b.tables.attributeSets.at(w.attributes))
+		b.tables.writeAttributeSet(s.AttributeIndices(), w.attributes)
 		s.Values().Append(w.values[i])
 	}
 }

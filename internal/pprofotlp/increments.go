@@ -18,9 +18,10 @@ import (
 // the baseline, per stack and labels. All others (inuse_objects, inuse_space,
 // the count of goroutine and threadcreate, CPU profiles) are left as they are.
 //
-// Stacks are compared by value: functions, lines, and addresses relative to
-// their mapping. Neither the ids of the profile, nor where the process was
-// loaded, nor how well its addresses could be resolved have a part in it.
+// Stacks are compared by value: the functions and lines of their frames, and
+// where these are not known, addresses in the mapped file. Neither the ids of the
+// profile, nor where the process was loaded, nor how well its addresses could be
+// resolved, nor how inlined functions are grouped into locations have a part in it.
 type Increments struct {
 	tables   *tables
 	baseline *counters
@@ -42,6 +43,10 @@ type Step struct {
 	source  *profile.Profile
 	counted *counters
 }
+
+// Counted tells whether the profile has sample types that count since process
+// start.
+func (s Step) Counted() bool { return s.counted != nil }
 
 // counters are the counting sample types of one profile.
 type counters struct {
@@ -68,11 +73,11 @@ func CountsSinceStart(st *profile.ValueType) bool {
 // on its way is part of the next one. It does not change p, which must be valid
 // (profile.CheckValid).
 //
-// A count that falls, or a stack that is gone, means that another process
-// answered. Nothing is known then about when its counts began, and for the stacks
-// that did not fall the difference would mix two processes; so the counting
-// sample types give no increment, just as on the first profile, and p is where
-// the next comparison begins.
+// A count of a stack that falls, over all its labels together, or a stack that
+// is gone, means that another process answered. Nothing is known then about when
+// its counts began, and for the stacks that did not fall the difference would mix
+// two processes; so the counting sample types give no increment, just as on the
+// first profile, and p is where the next comparison begins.
 func (inc *Increments) Compare(p *profile.Profile) Step {
 	counting := columns(p, CountsSinceStart)
 	if len(counting) == 0 {
@@ -81,18 +86,22 @@ func (inc *Increments) Compare(p *profile.Profile) Step {
 	if inc.tables == nil {
 		inc.tables = newTables()
 	}
-	weights := weigh(p, newInterner(inc.tables, true))
+	in := newInterner(inc.tables, p, true)
+	defer in.release()
+	weights := weigh(p, in)
 	step := Step{source: p, counted: count(p, weights, counting)}
-	switch {
-	case inc.baseline == nil || !slices.Equal(inc.baseline.types, step.counted.types):
+	if inc.baseline == nil || !slices.Equal(inc.baseline.types, step.counted.types) {
 		step.First = true
-	case fell(inc.baseline, step.counted):
-		step.Restarted = true
-	default:
-		step.Profile = difference(p, weights, counting, inc.baseline)
+		step.Profile = snapshots(p)
 		return step
 	}
-	step.Profile = snapshots(p)
+	moved, restarted := compareCounters(inc.baseline, step.counted)
+	if restarted {
+		step.Restarted = true
+		step.Profile = snapshots(p)
+		return step
+	}
+	step.Profile = difference(p, weights, counting, inc.baseline, moved)
 	return step
 }
 
@@ -106,7 +115,9 @@ func (inc *Increments) Advance(step Step) {
 	// and again would fill the tables with the stacks of all its lives.
 	if inc.tables.stacks.len() > 2*len(step.counted.values)+1024 {
 		inc.tables = newTables()
-		weights := weigh(step.source, newInterner(inc.tables, true))
+		in := newInterner(inc.tables, step.source, true)
+		defer in.release()
+		weights := weigh(step.source, in)
 		inc.baseline = count(step.source, weights, columns(step.source, CountsSinceStart))
 	}
 }
@@ -140,31 +151,88 @@ func count(p *profile.Profile, weights []weight, counting []int) *counters {
 	return c
 }
 
-// fell tells whether any count is smaller than it was, or gone.
-func fell(before, now *counters) bool {
+// movements are, by stack, the counts that fell under one set of labels and rose
+// under others: a process that labels its samples anew has counted nothing by it.
+type movements map[int32][]int64
+
+// compareCounters returns what moved between labels, and whether the counts of any
+// stack fell over all its labels.
+func compareCounters(before, now *counters) (moved movements, restarted bool) {
 	for id, old := range before.values {
-		current, found := now.values[id]
-		if !found {
-			return true
-		}
+		current := now.values[id]
 		for i := range old {
-			if current[i] < old[i] {
-				return true
+			if at(current, i) >= old[i] {
+				continue
+			}
+			if moved == nil {
+				moved = movements{}
+			}
+			if moved[id.stack] == nil {
+				moved[id.stack] = make([]int64, len(old))
+			}
+			moved[id.stack][i] += old[i] - at(current, i)
+		}
+	}
+	if moved == nil {
+		return nil, false
+	}
+	return moved, !moved.within(risen(before, now, moved))
+}
+
+// risen is how much the counts rose, under the labels under which they did, for
+// the stacks that have moved.
+func risen(before, now *counters, moved movements) movements {
+	rise := movements{}
+	for id, current := range now.values {
+		if moved[id.stack] == nil {
+			continue
+		}
+		if rise[id.stack] == nil {
+			rise[id.stack] = make([]int64, len(current))
+		}
+		old := before.values[id]
+		for i := range current {
+			rise[id.stack][i] += max(current[i]-at(old, i), 0)
+		}
+	}
+	return rise
+}
+
+// within tells whether no movement is larger than the other of its stack.
+func (m movements) within(other movements) bool {
+	for stack, counts := range m {
+		for i, n := range counts {
+			if n > at(other[stack], i) {
+				return false
 			}
 		}
 	}
-	return false
+	return true
 }
 
-// difference returns p with the baseline subtracted from its counting columns.
-func difference(p *profile.Profile, weights []weight, counting []int, baseline *counters) *profile.Profile {
+// at is the value at a position of a row that may not be there.
+func at(row []int64, i int) int64 {
+	if i < len(row) {
+		return row[i]
+	}
+	return 0
+}
+
+// difference returns p with the baseline subtracted from its counting columns,
+// and what moved between the labels of a stack subtracted from what rose.
+func difference(p *profile.Profile, weights []weight, counting []int, baseline *counters, moved movements) *profile.Profile {
 	out := header(p)
 	out.SampleType = p.SampleType
 	for _, w := range weights {
 		values := slices.Clone(w.values)
-		if old, found := baseline.values[w.identity]; found {
-			for i, column := range counting {
-				values[column] -= old[i]
+		old := baseline.values[w.identity]
+		for i, column := range counting {
+			values[column] -= at(old, i)
+			if counts := moved[w.stack]; counts != nil {
+				values[column] = max(values[column], 0)
+				known := min(values[column], counts[i])
+				values[column] -= known
+				counts[i] -= known
 			}
 		}
 		if !isZero(values) {
@@ -176,9 +244,19 @@ func difference(p *profile.Profile, weights []weight, counting []int, baseline *
 
 // snapshots returns p without its counting columns, or nil if it has no others.
 func snapshots(p *profile.Profile) *profile.Profile {
-	kept := columns(p, func(st *profile.ValueType) bool { return !CountsSinceStart(st) })
-	if len(kept) == 0 {
+	return KeepSampleTypes(p, func(st *profile.ValueType) bool { return !CountsSinceStart(st) })
+}
+
+// KeepSampleTypes returns p with the sample types that satisfy the condition, and
+// the samples that have a value of any of them, or nil if none does. It shares
+// locations, functions and mappings with p, which it does not change.
+func KeepSampleTypes(p *profile.Profile, condition func(*profile.ValueType) bool) *profile.Profile {
+	kept := columns(p, condition)
+	switch len(kept) {
+	case 0:
 		return nil
+	case len(p.SampleType):
+		return p
 	}
 	out := header(p)
 	for _, i := range kept {

@@ -6,6 +6,7 @@ package pprofotlp
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/google/pprof/profile"
 )
@@ -16,63 +17,125 @@ import (
 // pointer became which entry, so that each is looked at once.
 type interner struct {
 	tables *tables
-	// identify enters only what identifies a location: its lines, and its address
-	// in the file that is mapped. Left out is what may differ between two profiles
-	// of one program: where a mapping lies and how far it reaches, and how well its
-	// addresses could be resolved.
+	// identify enters only what identifies a stack: its frames one by one, each
+	// with function and line, or where these are not known, with its address in
+	// the file that is mapped. Left out is what may differ between two profiles of
+	// one program: where a mapping lies and how far it reaches, how well its
+	// addresses could be resolved, which of several instructions of a line they
+	// are, and which inlined functions share a location.
 	identify bool
 
-	mappings  map[*profile.Mapping]int32
-	functions map[*profile.Function]int32
-	locations map[*profile.Location]int32
-
-	list   []int32 // scratch of stack
-	labels []int32 // scratch of labelSet
-	keys   []string
+	*scratch
 }
 
-func newInterner(t *tables, identify bool) *interner {
-	return &interner{
-		tables:    t,
-		identify:  identify,
-		mappings:  map[*profile.Mapping]int32{},
-		functions: map[*profile.Function]int32{},
-		locations: map[*profile.Location]int32{},
-	}
+// scratch is memory of an interner, for the next one when it is done.
+type scratch struct {
+	mappings  slots[profile.Mapping]
+	functions slots[profile.Function]
+	locations slots[profile.Location] // when identifying, the list of its frames
+
+	list   []int32 // of stack
+	parts  []int32 // of lines
+	labels []int32 // of labelSet
+	keys   []string
+
+	weights   []weight
+	first     []int32 // position + 1 of the first weight of each stack, or 0
+	positions index   // of the weights that are not the first of their stack, in further
+	further   []int32
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{} }}
+
+// newInterner returns an interner for one profile; release it when nothing that
+// weigh returned is needed any more.
+func newInterner(t *tables, p *profile.Profile, identify bool) *interner {
+	s := scratches.Get().(*scratch)
+	s.mappings.reset(len(p.Mapping))
+	s.functions.reset(len(p.Function))
+	s.locations.reset(len(p.Location))
+	return &interner{tables: t, identify: identify, scratch: s}
+}
+
+// release gives the memory back, without what it refers to.
+func (in *interner) release() {
+	s := in.scratch
+	s.mappings.reset(0)
+	s.functions.reset(0)
+	s.locations.reset(0)
+	clear(s.keys)
+	clear(s.weights)
+	s.weights = s.weights[:0]
+	clear(s.first)
+	s.first = s.first[:0]
+	s.positions.reset()
+	s.further = s.further[:0]
+	in.scratch = nil
+	scratches.Put(s)
 }
 
 // stack returns the entry of a call stack, leaf first. No stack is entry 0.
 func (in *interner) stack(locations []*profile.Location) int32 {
 	in.list = in.list[:0]
 	for _, l := range locations {
+		if in.identify {
+			in.list = append(in.list, in.frames(l)...)
+			continue
+		}
 		in.list = append(in.list, in.location(l))
 	}
 	return in.tables.stacks.add(in.list)
 }
 
 func (in *interner) location(l *profile.Location) int32 {
-	if i, ok := in.locations[l]; ok {
+	if l == nil {
+		return 0
+	}
+	if i, ok := in.locations.get(l.ID, l); ok {
 		return i
 	}
 	entry := locationEntry{address: l.Address, mapping: in.mapping(l.Mapping), lines: in.lines(l.Line)}
-	switch {
-	case in.identify && l.Mapping != nil:
-		entry.address -= l.Mapping.Start
-	case !in.identify && l.IsFolded:
+	if l.IsFolded {
 		entry.attributes = in.attributeSet(in.attribute(locationIsFolded, yes))
 	}
 	i := in.tables.locations.add(entry)
-	in.locations[l] = i
+	in.locations.set(l.ID, l, i)
 	return i
 }
 
-func (in *interner) lines(lines []profile.Line) int32 {
-	list := make([]int32, 0, len(lines))
-	for _, l := range lines {
-		entry := lineEntry{function: in.function(l.Function), line: l.Line, column: l.Column}
-		list = append(list, in.tables.lines.add(entry))
+// frames returns what a location stands for, one entry each: the functions that
+// were inlined into each other, innermost first, or its address.
+func (in *interner) frames(l *profile.Location) []int32 {
+	if l == nil {
+		return nil
 	}
-	return in.tables.lineLists.add(list)
+	if i, ok := in.locations.get(l.ID, l); ok {
+		return in.tables.frameLists.at(i)
+	}
+	list := make([]int32, 0, max(1, len(l.Line)))
+	for i := range l.Line {
+		list = append(list, in.tables.locations.add(locationEntry{mapping: in.mapping(l.Mapping), lines: in.lines(l.Line[i : i+1])}))
+	}
+	if len(l.Line) == 0 {
+		entry := locationEntry{mapping: in.mapping(l.Mapping), address: l.Address}
+		if l.Mapping != nil {
+			entry.address += l.Mapping.Offset - l.Mapping.Start
+		}
+		list = append(list, in.tables.locations.add(entry))
+	}
+	in.locations.set(l.ID, l, in.tables.frameLists.add(list))
+	return list
+}
+
+// lines returns the entry of a list of lines.
+func (in *interner) lines(lines []profile.Line) int32 {
+	in.parts = in.parts[:0]
+	for i := range lines {
+		in.parts = lineEntry{
+			function: in.function(lines[i].Function), line: lines[i].Line, column: lines[i].Column,
+		}.appendTo(in.parts)
+	}
+	return in.tables.lineLists.add(in.parts)
 }
 
 func (in *interner) function(f *profile.Function) int32 {
@@ -81,7 +144,7 @@ func (in *interner) function(f *profile.Function) int32 {
 	if f == nil || f.Name == "" && f.SystemName == "" && f.Filename == "" {
 		return 0
 	}
-	if i, ok := in.functions[f]; ok {
+	if i, ok := in.functions.get(f.ID, f); ok {
 		return i
 	}
 	i := in.tables.functions.add(functionEntry{
@@ -90,7 +153,7 @@ func (in *interner) function(f *profile.Function) int32 {
 		file:       in.tables.strings.add(f.Filename),
 		startLine:  f.StartLine,
 	})
-	in.functions[f] = i
+	in.functions.set(f.ID, f, i)
 	return i
 }
 
@@ -98,19 +161,20 @@ func (in *interner) mapping(m *profile.Mapping) int32 {
 	if m == nil {
 		return 0
 	}
-	if i, ok := in.mappings[m]; ok {
+	if i, ok := in.mappings.get(m.ID, m); ok {
 		return i
 	}
-	entry := mappingEntry{offset: m.Offset, file: in.tables.strings.add(m.File)}
-	if m.BuildID != "" {
-		entry.attributes = in.attributeSet(in.attribute(buildIDGNU, text(m.BuildID)))
-	}
-	if !in.identify {
-		entry.start, entry.limit = m.Start, m.Limit
+	entry := mappingEntry{file: in.tables.strings.add(m.File)}
+	if in.identify {
+		if m.BuildID != "" {
+			entry.attributes = in.attributeSet(in.attribute(buildIDGNU, text(m.BuildID)))
+		}
+	} else {
+		entry.start, entry.limit, entry.offset = m.Start, m.Limit, m.Offset
 		entry.attributes = in.mappingAttributes(m)
 	}
 	i := in.tables.mappings.add(entry)
-	in.mappings[m] = i
+	in.mappings.set(m.ID, m, i)
 	return i
 }
 
@@ -142,27 +206,37 @@ func (in *interner) mappingAttributes(m *profile.Mapping) int32 {
 // the attribute is an array of all of them: strings first, numbers after them,
 // each in the profile's order.
 func (in *interner) labelSet(s *profile.Sample) int32 {
-	if len(s.Label) == 0 && len(s.NumLabel) == 0 {
-		return 0
-	}
-	in.keys = slices.AppendSeq(in.keys[:0], maps.Keys(s.Label))
-	in.keys = slices.AppendSeq(in.keys, maps.Keys(s.NumLabel))
-	slices.Sort(in.keys)
 	in.labels = in.labels[:0]
-	for _, key := range slices.Compact(in.keys) {
-		// An attribute without a name is not allowed in OTLP.
-		if key == "" || len(s.Label[key])+len(s.NumLabel[key]) == 0 {
-			continue
+	switch {
+	case len(s.Label) == 0 && len(s.NumLabel) == 0:
+		return 0
+	// One label is what most samples have, and then there is nothing to sort.
+	case len(s.Label) == 1 && len(s.NumLabel) == 0:
+		for key, texts := range s.Label {
+			in.addLabel(key, texts, nil, nil)
 		}
-		in.labels = append(in.labels, in.label(key, s))
+	case len(s.Label) == 0 && len(s.NumLabel) == 1:
+		for key, numbers := range s.NumLabel {
+			in.addLabel(key, nil, numbers, s.NumUnit[key])
+		}
+	default:
+		in.keys = slices.AppendSeq(in.keys[:0], maps.Keys(s.Label))
+		in.keys = slices.AppendSeq(in.keys, maps.Keys(s.NumLabel))
+		slices.Sort(in.keys)
+		for _, key := range slices.Compact(in.keys) {
+			in.addLabel(key, s.Label[key], s.NumLabel[key], s.NumUnit[key])
+		}
 	}
-	return in.attributeSet(in.labels...)
+	return in.tables.attributeSets.add(in.labels)
 }
 
-func (in *interner) label(key string, s *profile.Sample) int32 {
-	entry := attributeEntry{key: in.tables.strings.add(key)}
-	texts, numbers := s.Label[key], s.NumLabel[key]
-	entry.unit = in.tables.strings.add(commonUnit(s.NumUnit[key]))
+// addLabel adds the attribute of a label to labels.
+func (in *interner) addLabel(key string, texts []string, numbers []int64, units []string) {
+	// An attribute without a name is not allowed in OTLP.
+	if key == "" || len(texts)+len(numbers) == 0 {
+		return
+	}
+	entry := attributeEntry{key: in.tables.strings.add(key), unit: in.tables.strings.add(commonUnit(units))}
 	switch {
 	case len(texts) == 1 && len(numbers) == 0:
 		entry.value = text(texts[0])
@@ -171,7 +245,7 @@ func (in *interner) label(key string, s *profile.Sample) int32 {
 	default:
 		entry.array = in.array(texts, numbers)
 	}
-	return in.tables.attributes.add(entry)
+	in.labels = append(in.labels, in.tables.attributes.add(entry))
 }
 
 // commonUnit is the unit of a numeric label, as the profile gives it. An

@@ -3,7 +3,13 @@
 
 package pprofotlp
 
-import "github.com/google/pprof/profile"
+import (
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/google/pprof/profile"
+)
 
 // Where the semantic conventions put what pprof has and OTLP has no field for.
 const (
@@ -50,6 +56,10 @@ func withoutUninteresting(p *profile.Profile) *profile.Profile {
 	if p.DropFrames == "" {
 		return p
 	}
+	drop, keep := frames.get(p.DropFrames), frames.get(p.KeepFrames)
+	if drop == nil || p.KeepFrames != "" && keep == nil {
+		return p
+	}
 	pruned := &profile.Profile{
 		SampleType: p.SampleType,
 		DropFrames: p.DropFrames,
@@ -57,24 +67,61 @@ func withoutUninteresting(p *profile.Profile) *profile.Profile {
 		Sample:     make([]*profile.Sample, len(p.Sample)),
 		Location:   make([]*profile.Location, len(p.Location)),
 	}
-	copies := make(map[*profile.Location]*profile.Location, len(p.Location))
+	locations := make([]profile.Location, len(p.Location))
+	var copies slots[profile.Location]
+	copies.reset(len(p.Location))
 	for i, l := range p.Location {
-		c := *l
-		pruned.Location[i], copies[l] = &c, &c
+		locations[i] = *l
+		pruned.Location[i] = &locations[i]
+		copies.set(l.ID, l, int32(i))
 	}
+	samples := make([]profile.Sample, len(p.Sample))
 	for i, s := range p.Sample {
-		c := *s
-		c.Location = make([]*profile.Location, len(s.Location))
+		samples[i] = *s
+		pruned.Sample[i] = &samples[i]
+		samples[i].Location = slices.Clone(s.Location)
 		for j, l := range s.Location {
-			c.Location[j] = l
-			if copied, ok := copies[l]; ok {
-				c.Location[j] = copied
+			if at, copied := copies.get(l.ID, l); copied {
+				samples[i].Location[j] = &locations[at]
 			}
 		}
-		pruned.Sample[i] = &c
 	}
-	if err := pruned.RemoveUninteresting(); err != nil {
-		return p
-	}
+	pruned.Prune(drop, keep)
 	return pruned
+}
+
+// frames are the expressions of drop_frames and keep_frames. A producer writes the
+// same ones into each of its profiles, and compiling them takes longer than
+// reading a small profile.
+var frames expressions
+
+// maxExpressions bounds what producers can make us remember.
+const maxExpressions = 64
+
+// expressions remembers what was compiled. The zero value is ready to use, and it
+// is safe for concurrent use.
+type expressions struct {
+	mu       sync.Mutex
+	compiled map[string]*regexp.Regexp // nil for what is no regular expression
+}
+
+// get returns the expression that matches whole names, or nil if it is none.
+func (e *expressions) get(text string) *regexp.Regexp {
+	if text == "" {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if compiled, found := e.compiled[text]; found {
+		return compiled
+	}
+	if len(e.compiled) >= maxExpressions || e.compiled == nil {
+		e.compiled = map[string]*regexp.Regexp{}
+	}
+	compiled, err := regexp.Compile("^(" + text + ")$")
+	if err != nil {
+		compiled = nil
+	}
+	e.compiled[text] = compiled
+	return compiled
 }

@@ -4,6 +4,10 @@
 package pprofotlp
 
 import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/google/pprof/profile"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
@@ -17,18 +21,18 @@ import (
 // an index of 0 always reads "not set". The same message says that there SHOULD
 // NOT be orphaned items, hence entries are added only by what refers to them.
 type tables struct {
-	strings    *orderedSet[string]
-	mappings   *orderedSet[mappingEntry]
-	functions  *orderedSet[functionEntry]
-	lines      *orderedSet[lineEntry] // not a table of its own in OTLP: written inside the locations
-	locations  *orderedSet[locationEntry]
-	attributes *orderedSet[attributeEntry]
-	scalars    *orderedSet[scalar] // elements of array attributes
+	strings    orderedSet[string]
+	mappings   orderedSet[mappingEntry]
+	functions  orderedSet[functionEntry]
+	locations  orderedSet[locationEntry]
+	attributes orderedSet[attributeEntry]
+	scalars    orderedSet[scalar] // elements of array attributes
 
-	stacks        *sequenceSet // of locations, leaf first
-	lineLists     *sequenceSet // of lines, innermost inlined function first
-	attributeSets *sequenceSet // of attributes, sorted by key
-	arrays        *sequenceSet // of scalars
+	stacks        sequenceSet // of locations, leaf first
+	lineLists     sequenceSet // of lines in lineWords each, innermost inlined function first; part of the locations in OTLP
+	frameLists    sequenceSet // of locations of one line, innermost first: used to identify stacks, never written
+	attributeSets sequenceSet // of attributes, sorted by key
+	arrays        sequenceSet // of scalars
 }
 
 // mappingEntry is one Mapping; file is a string, attributes an attribute set.
@@ -47,6 +51,20 @@ type functionEntry struct {
 type lineEntry struct {
 	function     int32
 	line, column int64
+}
+
+// lineWords is how many elements of a list a line takes.
+const lineWords = 5
+
+// appendTo appends the line to a list.
+func (e lineEntry) appendTo(list []int32) []int32 {
+	return append(list, e.function, int32(e.line), int32(e.line>>32), int32(e.column), int32(e.column>>32))
+}
+
+// lineFrom is the line that the first elements of a list are.
+func lineFrom(list []int32) lineEntry {
+	join := func(low, high int32) int64 { return int64(uint32(low)) | int64(high)<<32 }
+	return lineEntry{function: list[0], line: join(list[1], list[2]), column: join(list[3], list[4])}
 }
 
 // locationEntry is one Location; lines is a line list, attributes an attribute set.
@@ -76,25 +94,78 @@ func number(n int64) scalar { return scalar{kind: pcommon.ValueTypeInt, number: 
 // yes is the value of every flag: pprof's flags are attributes only where set.
 var yes = scalar{kind: pcommon.ValueTypeBool, number: 1}
 
+func (e mappingEntry) hash() uint64 {
+	return mix(seedOfMix, e.start, e.limit, e.offset, pair(e.file, e.attributes))
+}
+
+func (e functionEntry) hash() uint64 {
+	return mix(seedOfMix, pair(e.name, e.systemName), pair(e.file, 0), uint64(e.startLine))
+}
+
+func (e locationEntry) hash() uint64 {
+	return mix(seedOfMix, e.address, pair(e.mapping, e.lines), uint64(e.attributes))
+}
+
+func (e attributeEntry) hash() uint64 {
+	return mix(e.value.hash(), pair(e.key, e.unit), uint64(e.array))
+}
+
+func (s scalar) hash() uint64 {
+	hash := mix(seedOfMix, uint64(s.kind), uint64(s.number))
+	if s.text != "" {
+		hash = mix(hash, maphash.String(seed, s.text))
+	}
+	return hash
+}
+
+func pair(a, b int32) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
+
 func newTables() *tables {
 	return &tables{
-		strings:       newOrderedSet[string](),
-		mappings:      newOrderedSet[mappingEntry](),
-		functions:     newOrderedSet[functionEntry](),
-		lines:         newOrderedSet[lineEntry](),
-		locations:     newOrderedSet[locationEntry](),
-		attributes:    newOrderedSet[attributeEntry](),
-		scalars:       newOrderedSet[scalar](),
-		stacks:        newSequenceSet(),
-		lineLists:     newSequenceSet(),
-		attributeSets: newSequenceSet(),
-		arrays:        newSequenceSet(),
+		strings:    newOrderedSet(func(s string) uint64 { return maphash.String(seed, s) }),
+		mappings:   newOrderedSet(mappingEntry.hash),
+		functions:  newOrderedSet(functionEntry.hash),
+		locations:  newOrderedSet(locationEntry.hash),
+		attributes: newOrderedSet(attributeEntry.hash),
+		scalars:    newOrderedSet(scalar.hash),
 	}
+}
+
+// reset empties all tables and keeps their memory.
+func (t *tables) reset() {
+	t.strings.reset()
+	t.mappings.reset()
+	t.functions.reset()
+	t.locations.reset()
+	t.attributes.reset()
+	t.scalars.reset()
+	for _, s := range []*sequenceSet{&t.stacks, &t.lineLists, &t.frameLists, &t.attributeSets, &t.arrays} {
+		s.reset()
+	}
+}
+
+// emptyTables are tables whose memory builders have done with.
+var emptyTables = sync.Pool{New: func() any { return newTables() }}
+
+// reserve makes room for what a profile has, as far as that can be told: a table
+// that grows as it is filled is copied again and again.
+func (t *tables) reserve(p *profile.Profile) {
+	t.strings.reserve(2 * len(p.Function)) // names and files, of which many are equal
+	t.functions.reserve(len(p.Function))
+	t.locations.reserve(len(p.Location))
+	t.lineLists.reserve(len(p.Location), lineWords*len(p.Location))
+	frames := 0
+	for _, s := range p.Sample {
+		frames += len(s.Location)
+	}
+	t.stacks.reserve(len(p.Sample), frames)
 }
 
 // writeTo writes every table into an empty dictionary.
 func (t *tables) writeTo(d pprofile.ProfilesDictionary) {
-	d.StringTable().FromRaw(t.strings.values)
+	d.StringTable().EnsureCapacity(t.strings.len())
+	d.StringTable().Append("")
+	d.StringTable().Append(t.strings.added...)
 	// Nothing in pprof refers to a span: the link table has its zero entry only.
 	d.LinkTable().AppendEmpty()
 	t.writeMappings(d.MappingTable())
@@ -105,20 +176,22 @@ func (t *tables) writeTo(d pprofile.ProfilesDictionary) {
 }
 
 func (t *tables) writeMappings(out pprofile.MappingSlice) {
-	out.EnsureCapacity(len(t.mappings.values))
-	for _, e := range t.mappings.values {
+	out.EnsureCapacity(t.mappings.len())
+	out.AppendEmpty()
+	for _, e := range t.mappings.added {
 		m := out.AppendEmpty()
 		m.SetMemoryStart(e.start)
 		m.SetMemoryLimit(e.limit)
 		m.SetFileOffset(e.offset)
 		m.SetFilenameStrindex(e.file)
-		m.AttributeIndices().FromRaw(t.attributeSets.at(e.attributes))
+		t.writeAttributeSet(m.AttributeIndices(), e.attributes)
 	}
 }
 
 func (t *tables) writeFunctions(out pprofile.FunctionSlice) {
-	out.EnsureCapacity(len(t.functions.values))
-	for _, e := range t.functions.values {
+	out.EnsureCapacity(t.functions.len())
+	out.AppendEmpty()
+	for _, e := range t.functions.added {
 		f := out.AppendEmpty()
 		f.SetNameStrindex(e.name)
 		f.SetSystemNameStrindex(e.systemName)
@@ -128,19 +201,21 @@ func (t *tables) writeFunctions(out pprofile.FunctionSlice) {
 }
 
 func (t *tables) writeLocations(out pprofile.LocationSlice) {
-	out.EnsureCapacity(len(t.locations.values))
-	for _, e := range t.locations.values {
+	out.EnsureCapacity(t.locations.len())
+	out.AppendEmpty()
+	for _, e := range t.locations.added {
 		l := out.AppendEmpty()
 		l.SetMappingIndex(e.mapping)
 		l.SetAddress(e.address)
-		l.AttributeIndices().FromRaw(t.attributeSets.at(e.attributes))
+		t.writeAttributeSet(l.AttributeIndices(), e.attributes)
 		lines := t.lineLists.at(e.lines)
-		l.Lines().EnsureCapacity(len(lines))
-		for _, i := range lines {
+		l.Lines().EnsureCapacity(len(lines) / lineWords)
+		for rest := lines; len(rest) > 0; rest = rest[lineWords:] {
+			entry := lineFrom(rest)
 			line := l.Lines().AppendEmpty()
-			line.SetFunctionIndex(t.lines.values[i].function)
-			line.SetLine(t.lines.values[i].line)
-			line.SetColumn(t.lines.values[i].column)
+			line.SetFunctionIndex(entry.function)
+			line.SetLine(entry.line)
+			line.SetColumn(entry.column)
 		}
 	}
 }
@@ -152,9 +227,17 @@ func (t *tables) writeStacks(out pprofile.StackSlice) {
 	}
 }
 
+// writeAttributeSet writes into an empty list; most have no attributes.
+func (t *tables) writeAttributeSet(out pcommon.Int32Slice, set int32) {
+	if set != 0 {
+		out.FromRaw(t.attributeSets.at(set))
+	}
+}
+
 func (t *tables) writeAttributes(out pprofile.KeyValueAndUnitSlice) {
-	out.EnsureCapacity(len(t.attributes.values))
-	for _, e := range t.attributes.values {
+	out.EnsureCapacity(t.attributes.len())
+	out.AppendEmpty()
+	for _, e := range t.attributes.added {
 		a := out.AppendEmpty()
 		a.SetKeyStrindex(e.key)
 		a.SetUnitStrindex(e.unit)
@@ -164,7 +247,7 @@ func (t *tables) writeAttributes(out pprofile.KeyValueAndUnitSlice) {
 		}
 		elements := a.Value().SetEmptySlice()
 		for _, i := range t.arrays.at(e.array) {
-			t.scalars.values[i].writeTo(elements.AppendEmpty())
+			t.scalars.at(i).writeTo(elements.AppendEmpty())
 		}
 	}
 }

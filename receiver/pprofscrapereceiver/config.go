@@ -28,9 +28,13 @@ type Config struct {
 	// another.
 	Targets []TargetConfig `mapstructure:"targets"`
 
-	// TargetsFile is a YAML or JSON file with a list of further targets. It is
-	// read again when it changes.
+	// TargetsFile is a YAML or JSON file with a list of further targets, either
+	// as under targets or as in a file of Prometheus' file_sd_configs. It is read
+	// again when it changes.
 	TargetsFile string `mapstructure:"targets_file"`
+
+	// ScrapeConfigs are jobs, whose targets are found by service discovery.
+	ScrapeConfigs []ScrapeConfig `mapstructure:"scrape_configs"`
 
 	// IncludeFiles are globs of pprof files that are read once, at start, and
 	// taken whole.
@@ -54,6 +58,12 @@ type TargetConfig struct {
 	// ResourceAttributes are added to the resource, and win over all others.
 	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
 
+	// PathPrefix stands between the endpoint and the path of each profile.
+	PathPrefix string `mapstructure:"path_prefix"`
+
+	// Params are parameters of the query of every request.
+	Params map[string][]string `mapstructure:"params"`
+
 	// Profiles are the profiles to take, by name.
 	Profiles map[string]ProfileConfig `mapstructure:"profiles"`
 
@@ -65,12 +75,39 @@ type ProfileConfig struct {
 	// Enabled says whether the profile is taken.
 	Enabled bool `mapstructure:"enabled"`
 
-	// Path is what comes after the target's endpoint; it may have a query.
+	// Path is what comes after the target's endpoint and path_prefix; it may have
+	// a query.
 	Path string `mapstructure:"path"`
 
-	// Seconds is how long the target is asked to measure; 0 does not ask. What a
-	// target measures over such a time is an increment already.
+	// Params are further parameters of the query; they win over the target's
+	// parameters, and those in the path, of the same name.
+	Params map[string][]string `mapstructure:"params"`
+
+	// Seconds is how long the target is asked to measure; 0 does not ask.
 	Seconds int `mapstructure:"seconds"`
+
+	// Delta says that what the target answers is what happened since its previous
+	// answer, also where the sample types look as if they counted since the
+	// process started. A profile with a duration is known to be so.
+	Delta bool `mapstructure:"delta"`
+
+	// KeepSampleTypes are the sample types to keep; empty keeps all.
+	KeepSampleTypes []SampleTypeConfig `mapstructure:"keep_sample_types"`
+
+	// CollectionInterval is how often this profile is taken; 0 is as often as the
+	// receiver's others.
+	CollectionInterval time.Duration `mapstructure:"collection_interval"`
+
+	_ struct{}
+}
+
+// SampleTypeConfig names a sample type of a profile.
+type SampleTypeConfig struct {
+	// Type is the name, such as alloc_space.
+	Type string `mapstructure:"type"`
+
+	// Unit is its unit, such as bytes; empty takes any.
+	Unit string `mapstructure:"unit"`
 
 	_ struct{}
 }
@@ -98,8 +135,24 @@ func newDefaultProfiles() map[string]ProfileConfig {
 	}
 }
 
-// needsSeconds are the profiles that mean nothing without a time to measure.
-func needsSeconds(name string) bool { return name == "cpu" || name == "fgprof" }
+// newNamedProfile is what a profile without a default begins with: it is switched
+// on by naming it. The path of heap is well known, but what it has is in the
+// profile memory already.
+func newNamedProfile(name string) ProfileConfig {
+	p := ProfileConfig{Enabled: true}
+	if name == "heap" {
+		p.Path = "/debug/pprof/heap"
+	}
+	return p
+}
+
+// ownSettings are the settings of a target that are not the client's.
+type ownSettings struct {
+	ServiceName        string              `mapstructure:"service_name"`
+	ResourceAttributes map[string]any      `mapstructure:"resource_attributes"`
+	PathPrefix         string              `mapstructure:"path_prefix"`
+	Params             map[string][]string `mapstructure:"params"`
+}
 
 // Unmarshal reads a target over the defaults. The decoder would pass over keys
 // that neither struct knows, because the squashed client has an Unmarshal of its
@@ -110,7 +163,7 @@ func (t *TargetConfig) Unmarshal(conf *confmap.Conf) error {
 	own := map[string]any{}
 	for key, value := range conf.ToStringMap() {
 		switch key {
-		case "service_name", "resource_attributes":
+		case "service_name", "resource_attributes", "path_prefix", "params":
 			own[key] = value
 		case "profiles":
 		default:
@@ -120,14 +173,12 @@ func (t *TargetConfig) Unmarshal(conf *confmap.Conf) error {
 	if err := t.unmarshalClient(confmap.NewFromStringMap(client)); err != nil {
 		return err
 	}
-	rest := struct {
-		ServiceName        string         `mapstructure:"service_name"`
-		ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
-	}{}
+	var rest ownSettings
 	if err := confmap.NewFromStringMap(own).Unmarshal(&rest); err != nil {
 		return err
 	}
 	t.ServiceName, t.ResourceAttributes = rest.ServiceName, rest.ResourceAttributes
+	t.PathPrefix, t.Params = rest.PathPrefix, rest.Params
 	return t.unmarshalProfiles(conf.Get("profiles"))
 }
 
@@ -156,7 +207,7 @@ func (t *TargetConfig) unmarshalProfiles(raw any) error {
 	for name, value := range profiles {
 		p, known := t.Profiles[name]
 		if !known {
-			p.Enabled = true
+			p = newNamedProfile(name)
 		}
 		fields, isMap := value.(map[string]any)
 		if !isMap && value != nil {

@@ -53,7 +53,7 @@ func TestDefaultsAreThoseOfTheReadme(t *testing.T) {
 	assert.Equal(t, 10*time.Second, cfg.CollectionInterval)
 	assert.Equal(t, time.Second, cfg.InitialDelay)
 	assert.Zero(t, cfg.Timeout)
-	assert.Equal(t, 10*time.Second, cfg.requestTimeout())
+	assert.Equal(t, 10*time.Second, requestTimeout(cfg.Timeout, cfg.CollectionInterval))
 	assert.Equal(t, int64(64<<20), cfg.MaxResponseBodySize)
 	require.Len(t, cfg.Targets, 1)
 	assert.Equal(t, []string{"cpu", "memory"}, cfg.Targets[0].enabledProfiles())
@@ -68,7 +68,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	assert.Equal(t, 30*time.Second, cfg.CollectionInterval)
 	assert.Equal(t, 2*time.Second, cfg.InitialDelay)
 	assert.Equal(t, 3*time.Second, cfg.Timeout)
-	assert.Equal(t, 3*time.Second, cfg.requestTimeout())
+	assert.Equal(t, 3*time.Second, requestTimeout(cfg.Timeout, cfg.CollectionInterval))
 	assert.Equal(t, int64(1<<20), cfg.MaxResponseBodySize)
 	assert.Equal(t, "targets.yaml", cfg.TargetsFile)
 	assert.Equal(t, []string{"*.pb.gz"}, cfg.IncludeFiles)
@@ -81,10 +81,16 @@ func TestEveryKeyIsRead(t *testing.T) {
 	header, _ := target.Client.Headers.Get("X-Scope")
 	assert.Equal(t, configopaque.String("team"), header)
 	assert.Equal(t, map[string]string{
-		"cpu":       "https://localhost:6060/app/debug/pprof/profile?seconds=2",
-		"goroutine": "https://localhost:6060/app/debug/pprof/goroutine",
-		"heap":      "https://localhost:6060/app/debug/pprof/heap?gc=1",
+		"cpu":         "https://localhost:6060/app/pod/debug/pprof/profile?seconds=2&tenant=a",
+		"goroutine":   "https://localhost:6060/app/pod/debug/pprof/goroutine?tenant=a",
+		"heap":        "https://localhost:6060/app/pod/debug/pprof/heap?gc=1&tenant=b&tenant=c",
+		"delta_mutex": "https://localhost:6060/app/pod/debug/pprof/delta_mutex?tenant=a",
 	}, target.profileURLs())
+	heap := target.Profiles["heap"]
+	assert.Equal(t, []SampleTypeConfig{{Type: "inuse_space", Unit: "bytes"}, {Type: "inuse_objects"}}, heap.KeepSampleTypes)
+	assert.Equal(t, time.Minute, heap.interval(cfg.CollectionInterval))
+	assert.Equal(t, 30*time.Second, target.Profiles["cpu"].interval(cfg.CollectionInterval))
+	assert.True(t, target.Profiles["delta_mutex"].Delta)
 }
 
 func TestProfilesMergeOverTheirDefaults(t *testing.T) {
@@ -108,6 +114,14 @@ func TestProfilesMergeOverTheirDefaults(t *testing.T) {
 		{
 			"an unknown name can be disabled", "heap: {path: /heap, enabled: false}", "heap",
 			ProfileConfig{Path: "/heap"},
+		},
+		{
+			"the path of heap is known", "heap: ", "heap",
+			ProfileConfig{Enabled: true, Path: "/debug/pprof/heap"},
+		},
+		{
+			"an interval alone keeps the rest", "cpu: {collection_interval: 1m}", "cpu",
+			ProfileConfig{Enabled: true, Path: "/debug/pprof/profile", Seconds: 5, CollectionInterval: time.Minute},
 		},
 		{
 			"a name without anything keeps its default", "{fgprof: , cpu: }", "fgprof",
@@ -139,7 +153,7 @@ func TestMistakesAreNamedWithTheirKeyAndTheFix(t *testing.T) {
 		name, config string
 		want         []string
 	}{
-		{"nothing to scrape", "{}", []string{"targets: nothing to scrape; give targets, targets_file or include_files"}},
+		{"nothing to scrape", "{}", []string{"targets: nothing to scrape; give targets, targets_file, scrape_configs or include_files"}},
 		{"no endpoint", "targets: [{service_name: a}]", []string{"targets::0::endpoint: missing"}},
 		{"an endpoint without a scheme", "targets: [{endpoint: 'localhost:6060'}]", []string{"targets::0::endpoint: needs a scheme"}},
 		{"an endpoint of another scheme", "targets: [{endpoint: 'ftp://localhost'}]", []string{"targets::0::endpoint: needs a scheme"}},
@@ -169,6 +183,16 @@ func TestMistakesAreNamedWithTheirKeyAndTheFix(t *testing.T) {
 			"a path twice in one target", target("profiles: {allocs: {path: /debug/pprof/allocs}}"),
 			[]string{"targets::0::profiles::memory: has the same URL as targets::0::profiles::allocs"},
 		},
+		{"no time for a CPU profile of another name", target("profiles: {process_cpu: {path: '/debug/pprof/profile?a=b'}}"), []string{"targets::0::profiles::process_cpu::seconds: must be positive"}},
+		{"seconds as long as the profile's interval", target("profiles: {cpu: {collection_interval: 3s}}"), []string{"targets::0::profiles::cpu::seconds: 5 is not less than collection_interval (3s)"}},
+		{"seconds as a parameter", target("profiles: {memory: {params: {seconds: ['5']}}}"), []string{"targets::0::profiles::memory::params: has the parameter seconds"}},
+		{"seconds as a parameter of the target", target("params: {seconds: ['5']}"), []string{"targets::0::params: has the parameter seconds"}},
+		{"seconds in the path", target("profiles: {memory: {path: '/allocs?seconds=5'}}"), []string{"targets::0::profiles::memory::path: has the parameter seconds"}},
+		{"a parameter without a name", target("params: {'': [x]}"), []string{"targets::0::params: a parameter needs a name"}},
+		{"a prefix that is relative", target("path_prefix: app"), []string{`targets::0::path_prefix: "app" is not the beginning of a path`}},
+		{"a prefix with a query", target("path_prefix: '/app?a=b'"), []string{"targets::0::path_prefix:"}},
+		{"a sample type without a name", target("profiles: {memory: {keep_sample_types: [{unit: bytes}]}}"), []string{"targets::0::profiles::memory::keep_sample_types::0::type: missing"}},
+		{"a negative interval of a profile", target("profiles: {memory: {collection_interval: -1s}}"), []string{"targets::0::profiles::memory::collection_interval: must be positive"}},
 		{"no interval", "{collection_interval: 0s, include_files: [a]}", []string{`"collection_interval": requires positive value`}},
 		{"a negative timeout", "{timeout: -1s, include_files: [a]}", []string{`"timeout": requires positive value`}},
 		{"an unknown key", "{target: []}", []string{"invalid keys: target"}},
@@ -209,7 +233,7 @@ func TestTheExamplesOfTheReadmeAreValid(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1)
-	require.Len(t, blocks, 3)
+	require.Len(t, blocks, 5)
 	for _, block := range blocks {
 		example := string(block[1])
 		if receiver, found := strings.CutPrefix(example, "receivers:\n"); found {

@@ -52,8 +52,16 @@ func parse(data []byte) (*profile.Profile, *failure) {
 	if err != nil {
 		return nil, fail(outcomeInvalid, "not a pprof profile (%w)%s; check the path", err, quoted(data))
 	}
+	if isContention(data) {
+		// What these give is the time since the counts began, not one that the
+		// profile was measured over.
+		p.DurationNanos = 0
+	}
 	return p, nil
 }
+
+// isContention recognizes the older text format of mutex and block profiles.
+func isContention(data []byte) bool { return bytes.HasPrefix(data, []byte("--- ")) }
 
 // quoted shows how a text begins that should have been a profile.
 func quoted(data []byte) string {

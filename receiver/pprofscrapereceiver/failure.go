@@ -5,6 +5,7 @@ package pprofscrapereceiver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,8 @@ import (
 const (
 	outcomeSuccess     = "success"
 	outcomeUnreachable = "unreachable" // no connection, or it broke
+	outcomeDNS         = "dns"         // no address of the host
+	outcomeTLS         = "tls"         // no agreement on encryption, or on who is who
 	outcomeTimeout     = "timeout"     // no complete answer in time
 	outcomeStatus      = "status"      // a status other than 200
 	outcomeHTML        = "html"        // a page for people
@@ -54,10 +57,33 @@ func requestFailed(err error) *failure {
 	if wrapped != nil {
 		err = wrapped.Err
 	}
-	if timeout || isTimeout(err) {
+	var unresolved *net.DNSError
+	switch advice := adviceOnTLS(err); {
+	case errors.As(err, &unresolved):
+		return fail(outcomeDNS, "no address (%w); check the host in the endpoint, and the name servers of this machine", err)
+	case advice != "":
+		return fail(outcomeTLS, "no TLS connection (%w); %s", err, advice)
+	case timeout || isTimeout(err):
 		return fail(outcomeTimeout, "no complete answer in time (%w); raise timeout, or check why the target is slow", err)
 	}
 	return fail(outcomeUnreachable, "no connection (%w); check that the target runs and that its endpoint is right", err)
+}
+
+// adviceOnTLS is empty if an error is none of TLS.
+func adviceOnTLS(err error) string {
+	var certificate *tls.CertificateVerificationError
+	var header tls.RecordHeaderError
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &certificate):
+		return "check the target's certificate, and tls::ca_file and tls::server_name_override"
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &header):
+		return "the target does not speak TLS: give its endpoint with http://"
+	case errors.As(err, &operation) && operation.Op == "remote error":
+		// A TLS alert.
+		return "the target ended the handshake: check tls::cert_file and tls::key_file, and the TLS versions"
+	}
+	return ""
 }
 
 // readFailed explains an error while the body was read.
@@ -94,6 +120,8 @@ func adviceOnStatus(status int, line string) string {
 	switch {
 	case strings.Contains(line, "already in use"):
 		return "a process takes one CPU profile at a time: stop the other profiler, or disable one of the two"
+	case strings.Contains(line, "HTTP request to an HTTPS server"):
+		return "the target speaks TLS: give its endpoint with https://"
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return "check auth and headers"
 	case status == http.StatusNotFound:

@@ -12,8 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/google/pprof/profile"
 )
 
 // endpoint is one URL that gives profiles.
@@ -27,38 +25,38 @@ type endpoint struct {
 // maxErrorBody is how much is read of the body of an answer that is not 200.
 const maxErrorBody = 4 << 10
 
-// fetch takes one profile, and returns its size in bytes without compression.
-func (e *endpoint) fetch(ctx context.Context) (*profile.Profile, int64, *failure) {
+// fetch returns the body of one answer, which may be compressed.
+func (e *endpoint) fetch(ctx context.Context) ([]byte, *failure) {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url.String(), http.NoBody)
 	if err != nil {
-		return nil, 0, requestFailed(err)
+		return nil, requestFailed(err)
 	}
 	response, err := e.client.Do(request)
 	if err != nil {
-		return nil, 0, requestFailed(err)
+		return nil, requestFailed(err)
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	if response.StatusCode != http.StatusOK {
 		// What can be read of the body explains the status; if nothing can, the
 		// status stands for itself.
 		body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
-		return nil, 0, statusFailed(response.StatusCode, body)
+		return nil, statusFailed(response.StatusCode, body)
 	}
 	if response.ContentLength > e.limit {
-		return nil, 0, tooLarge(e.limit)
+		return nil, tooLarge(e.limit)
 	}
 	body, err := readLimited(response.Body, e.limit)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return nil, 0, tooLarge(e.limit)
+		return nil, tooLarge(e.limit)
 	case err != nil && isBrokenGzip(err):
-		return nil, 0, decompressFailed(err, e.limit)
+		return nil, decompressFailed(err, e.limit)
 	case err != nil:
-		return nil, 0, readFailed(err)
+		return nil, readFailed(err)
 	}
-	return decode(body, e.limit)
+	return body, nil
 }
 
 // isBrokenGzip recognizes what the transport says of a response that it was to

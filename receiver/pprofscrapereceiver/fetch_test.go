@@ -64,7 +64,11 @@ func fetchWithin(t *testing.T, handler http.HandlerFunc, timeout time.Duration) 
 	require.NoError(t, err)
 	client := &http.Client{CheckRedirect: stayOnHost, Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	p, _, f := (&endpoint{client: client, url: u, timeout: timeout, limit: testLimit}).fetch(t.Context())
+	answer, f := (&endpoint{client: client, url: u, timeout: timeout, limit: testLimit}).fetch(t.Context())
+	if f != nil {
+		return nil, f
+	}
+	p, _, f := decode(answer, testLimit)
 	return p, f
 }
 
@@ -194,7 +198,7 @@ func TestARefusedConnectionIsNamed(t *testing.T) {
 
 	h := newHarness(t, testConfig(), nil)
 	target := h.scraper(t, memoryOnly("http://"+address))
-	require.ErrorIs(t, target.takeAll(t.Context())[0].failure, syscall.ECONNREFUSED)
+	require.ErrorIs(t, target.profiles[0].take(t.Context()).failure, syscall.ECONNREFUSED)
 	target.scrape(t.Context())
 	require.Equal(t, 1, h.logs.Len())
 	message := h.logs.All()[0].Message

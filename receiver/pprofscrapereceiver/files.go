@@ -34,7 +34,7 @@ func newFileReader(shared *shared) *fileReader {
 		patterns: shared.config.IncludeFiles,
 		limit:    shared.config.MaxResponseBodySize,
 		delivery: shared.delivery,
-		journal:  newJournal(shared.settings.Logger, shared.telemetry, filesTarget),
+		journal:  newJournal(shared, filesTarget),
 		logger:   shared.settings.Logger,
 	}
 }

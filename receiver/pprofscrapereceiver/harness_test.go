@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,8 +39,8 @@ type harness struct {
 }
 
 // newHarness makes a receiver of a configuration; next nil means a sink.
-func newHarness(t *testing.T, cfg *Config, next xconsumer.Profiles) *harness {
-	t.Helper()
+func newHarness(tb testing.TB, cfg *Config, next xconsumer.Profiles) *harness {
+	tb.Helper()
 	h := &harness{sink: &consumertest.ProfilesSink{}, telemetry: componenttest.NewTelemetry()}
 	core, logs := observer.New(zapcore.DebugLevel)
 	h.logs = logs
@@ -51,10 +52,10 @@ func newHarness(t *testing.T, cfg *Config, next xconsumer.Profiles) *harness {
 	}
 	var err error
 	h.pprofScrape, err = newReceiver(cfg, settings, next)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, h.Shutdown(context.Background()))
-		require.NoError(t, h.telemetry.Shutdown(context.Background()))
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		require.NoError(tb, h.Shutdown(context.Background()))
+		require.NoError(tb, h.telemetry.Shutdown(context.Background()))
 	})
 	return h
 }
@@ -72,6 +73,15 @@ func (h *harness) scraper(t *testing.T, cfg TargetConfig) *target {
 	require.NoError(t, err)
 	t.Cleanup(scraper.closeIdleConnections)
 	return scraper
+}
+
+// scrape takes every profile of the target once, whatever its schedule.
+func (t *target) scrape(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, p := range t.profiles {
+		all.Go(func() { p.scrape(ctx) })
+	}
+	all.Wait()
 }
 
 // patience is how long a test waits for what must come: machines can be slow.
@@ -127,35 +137,66 @@ func fixture(tb testing.TB, name string) []byte {
 // of 8 bytes as given.
 func heap(tb testing.TB, allocated, live int64) []byte {
 	tb.Helper()
-	m := &profile.Mapping{ID: 1, Start: 1, Limit: 9, File: "/usr/bin/shop"}
-	f := &profile.Function{ID: 1, Name: "main.make"}
-	l := &profile.Location{ID: 1, Mapping: m, Address: 2, Line: []profile.Line{{Function: f, Line: 3}}}
-	p := &profile.Profile{
-		SampleType: []*profile.ValueType{
+	return heapOver(tb, 0, allocated, live)
+}
+
+// heapOver is a heap profile that covers some time.
+func heapOver(tb testing.TB, duration time.Duration, allocated, live int64) []byte {
+	tb.Helper()
+	p := oneStack(
+		[]*profile.ValueType{
 			{Type: "alloc_objects", Unit: "count"},
 			{Type: "alloc_space", Unit: "bytes"},
 			{Type: "inuse_objects", Unit: "count"},
 			{Type: "inuse_space", Unit: "bytes"},
 		},
-		Mapping: []*profile.Mapping{m}, Function: []*profile.Function{f}, Location: []*profile.Location{l},
+		allocated, 8*allocated, live, 8*live,
+	)
+	p.DurationNanos = int64(duration)
+	return written(tb, p)
+}
+
+// cpuOver is a CPU profile of one stack that covers some time.
+func cpuOver(tb testing.TB, duration, used time.Duration) []byte {
+	tb.Helper()
+	p := oneStack(
+		[]*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+		int64(used/(10*time.Millisecond)), int64(used),
+	)
+	p.DurationNanos = int64(duration)
+	return written(tb, p)
+}
+
+// oneStack is a profile of one sample with a label.
+func oneStack(types []*profile.ValueType, values ...int64) *profile.Profile {
+	m := &profile.Mapping{ID: 1, Start: 1, Limit: 9, File: "/usr/bin/shop"}
+	f := &profile.Function{ID: 1, Name: "main.make"}
+	l := &profile.Location{ID: 1, Mapping: m, Address: 2, Line: []profile.Line{{Function: f, Line: 3}}}
+	return &profile.Profile{
+		SampleType: types,
+		Mapping:    []*profile.Mapping{m}, Function: []*profile.Function{f}, Location: []*profile.Location{l},
 		Sample: []*profile.Sample{{
-			Location: []*profile.Location{l}, Value: []int64{allocated, 8 * allocated, live, 8 * live},
-			Label: map[string][]string{"tenant": {"a"}},
+			Location: []*profile.Location{l}, Value: values, Label: map[string][]string{"tenant": {"a"}},
 		}},
 	}
+}
+
+func written(tb testing.TB, p *profile.Profile) []byte {
+	tb.Helper()
 	var body bytes.Buffer
 	require.NoError(tb, p.Write(&body))
 	return body.Bytes()
 }
 
 // sums adds up the values of each sample type.
-func sums(data pprofile.Profiles) map[string]int64 {
+func sums(data pprofile.Profiles) map[string]int64 { return sumsOfAll([]pprofile.Profiles{data}) }
+
+func sumsOfAll(all []pprofile.Profiles) map[string]int64 {
 	totals := map[string]int64{}
-	names := data.Dictionary().StringTable()
-	for _, rp := range data.ResourceProfiles().All() {
-		for _, sp := range rp.ScopeProfiles().All() {
-			for _, p := range sp.Profiles().All() {
-				name := names.At(int(p.SampleType().TypeStrindex()))
+	for _, data := range all {
+		for _, rp := range data.ResourceProfiles().All() {
+			for _, p := range rp.ScopeProfiles().At(0).Profiles().All() {
+				name := sampleTypeOf(data, p)
 				totals[name] += 0
 				for _, s := range p.Samples().All() {
 					totals[name] += s.Values().At(0)
@@ -166,10 +207,14 @@ func sums(data pprofile.Profiles) map[string]int64 {
 	return totals
 }
 
+func sampleTypeOf(data pprofile.Profiles, p pprofile.Profile) string {
+	return data.Dictionary().StringTable().At(int(p.SampleType().TypeStrindex()))
+}
+
 // counts returns a counter of the receiver, by the value of one attribute.
-func (h *harness) counts(t *testing.T, name, by string) map[string]int64 {
-	t.Helper()
-	got, err := h.telemetry.GetMetric("otelcol_receiver_pprofscrape_" + name)
+func (h *harness) counts(tb testing.TB, name, by string) map[string]int64 {
+	tb.Helper()
+	got, err := h.telemetry.GetMetric("pprofscrape." + name)
 	if err != nil {
 		return nil
 	}
@@ -186,6 +231,33 @@ func (h *harness) counts(t *testing.T, name, by string) map[string]int64 {
 		totals[value.AsString()] += p.Value
 	}
 	return totals
+}
+
+// gauge counts what happens at the same time.
+type gauge struct {
+	mu               sync.Mutex
+	now, most, total int64
+}
+
+func (g *gauge) during(f func()) {
+	g.add(1)
+	defer g.add(-1)
+	f()
+}
+
+func (g *gauge) add(n int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.now += n
+	g.total += max(n, 0)
+	g.most = max(g.most, g.now)
+}
+
+// read returns how often, and how often at the same time at most.
+func (g *gauge) read() (total, most int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.total, g.most
 }
 
 func eventually(t *testing.T, condition func() bool, what string) {

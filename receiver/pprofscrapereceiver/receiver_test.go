@@ -10,7 +10,6 @@ import (
 	"net/http/pprof"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,30 +49,32 @@ func allocateMemory() {
 }
 
 // cumulative adds up the values of one sample type whose stack has a function.
-func cumulative(data pprofile.Profiles, sampleType, function string) int64 {
-	d := data.Dictionary()
-	str := func(i int32) string { return d.StringTable().At(int(i)) }
-	has := func(s pprofile.Sample) bool {
-		for _, l := range d.StackTable().At(int(s.StackIndex())).LocationIndices().All() {
-			for _, line := range d.LocationTable().At(int(l)).Lines().All() {
-				if str(d.FunctionTable().At(int(line.FunctionIndex())).NameStrindex()) == function {
-					return true
-				}
-			}
-		}
-		return false
-	}
+func cumulative(all []pprofile.Profiles, sampleType, function string) int64 {
 	var total int64
-	for _, rp := range data.ResourceProfiles().All() {
-		for _, p := range rp.ScopeProfiles().At(0).Profiles().All() {
-			for _, s := range p.Samples().All() {
-				if str(p.SampleType().TypeStrindex()) == sampleType && has(s) {
-					total += s.Values().At(0)
+	for _, data := range all {
+		for _, rp := range data.ResourceProfiles().All() {
+			for _, p := range rp.ScopeProfiles().At(0).Profiles().All() {
+				for _, s := range p.Samples().All() {
+					if sampleTypeOf(data, p) == sampleType && hasFunction(data.Dictionary(), s, function) {
+						total += s.Values().At(0)
+					}
 				}
 			}
 		}
 	}
 	return total
+}
+
+func hasFunction(d pprofile.ProfilesDictionary, s pprofile.Sample, function string) bool {
+	for _, l := range d.StackTable().At(int(s.StackIndex())).LocationIndices().All() {
+		for _, line := range d.LocationTable().At(int(l)).Lines().All() {
+			name := d.FunctionTable().At(int(line.FunctionIndex())).NameStrindex()
+			if d.StringTable().At(int(name)) == function {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 const thisPackage = "github.com/profiletometrics/profiletometrics/receiver/pprofscrapereceiver"
@@ -98,24 +99,26 @@ func TestAGoProgramIsScraped(t *testing.T) {
 	h := newHarness(t, testConfig(), nil)
 	target := h.scraper(t, cfg)
 	target.scrape(ctx)
+	first := h.sink.AllProfiles()
+	h.sink.Reset()
 	allocateMemory()
 	runtime.GC() // Go's heap profile is that of the latest complete collection
 	runtime.GC()
 	target.scrape(ctx)
+	second := h.sink.AllProfiles()
 
 	assert.Empty(t, h.logs.All())
-	got := h.sink.AllProfiles()
-	require.Len(t, got, 2)
-	assert.Positive(t, cumulative(got[0], "cpu", thisPackage+".burnProcessorTime"))
-	assert.Zero(t, cumulative(got[0], "alloc_space", thisPackage+".allocateMemory"))
-	assert.GreaterOrEqual(t, cumulative(got[1], "alloc_space", thisPackage+".allocateMemory"), int64(16<<20))
-	assert.Positive(t, sums(got[1])["goroutine"])
-	assert.Contains(t, sums(got[1]), "contentions")
-	assert.Contains(t, sums(got[1]), "threadcreate")
-	resource := got[0].ResourceProfiles().At(0).Resource().Attributes().AsRaw()
+	assert.Positive(t, cumulative(first, "cpu", thisPackage+".burnProcessorTime"))
+	assert.Zero(t, cumulative(first, "alloc_space", thisPackage+".allocateMemory"))
+	assert.GreaterOrEqual(t, cumulative(second, "alloc_space", thisPackage+".allocateMemory"), int64(16<<20))
+	totals := sumsOfAll(second)
+	assert.Positive(t, totals["goroutine"])
+	assert.Contains(t, totals, "contentions")
+	assert.Contains(t, totals, "threadcreate")
+	resource := first[0].ResourceProfiles().At(0).Resource().Attributes().AsRaw()
 	assert.Equal(t, "checkout", resource["service.name"])
 	assert.Equal(t, "pprofscrapereceiver.test", resource["process.executable.name"])
-	assert.Equal(t, int64(1), target.up.Load())
+	assert.Equal(t, int64(1), target.up())
 }
 
 func TestTargetsAreScrapedAtTheInterval(t *testing.T) {
@@ -139,7 +142,7 @@ func TestATargetThatHangsDelaysNoOther(t *testing.T) {
 	cfg.Timeout = time.Hour
 	h := newHarness(t, cfg, nil).start(t)
 	eventually(t, func() bool { return len(h.sink.AllProfiles()) >= 3 }, "the good target's scrapes")
-	assert.Equal(t, map[string]int64{good.Client.Endpoint: 1}, h.counts(t, "target_up", "target"))
+	assert.Equal(t, map[string]int64{good.Client.Endpoint: 1}, h.counts(t, "target.up", "target"))
 }
 
 func TestTheTimeoutEndsARequest(t *testing.T) {
@@ -149,7 +152,7 @@ func TestTheTimeoutEndsARequest(t *testing.T) {
 	h := newHarness(t, cfg, nil).start(t)
 	eventually(t, func() bool { return h.counts(t, "scrapes", "outcome")["timeout"] >= 2 }, "two timeouts")
 	assert.Equal(t, 1, h.logs.Len(), "once per change of state")
-	assert.Equal(t, map[string]int64{cfg.Targets[0].Client.Endpoint: 0}, h.counts(t, "target_up", "target"))
+	assert.Equal(t, map[string]int64{cfg.Targets[0].Client.Endpoint: 0}, h.counts(t, "target.up", "target"))
 }
 
 func TestTheBodyLimitIsThatOfTheConfiguration(t *testing.T) {
@@ -161,18 +164,17 @@ func TestTheBodyLimitIsThatOfTheConfiguration(t *testing.T) {
 }
 
 func TestATargetIsNeverScrapedTwiceAtATime(t *testing.T) {
-	var now, most atomic.Int64
+	var scraped gauge
 	slow := func(w http.ResponseWriter, _ *http.Request) {
-		most.Store(max(most.Load(), now.Add(1)))
-		defer now.Add(-1)
-		time.Sleep(60 * time.Millisecond)
+		scraped.during(func() { time.Sleep(60 * time.Millisecond) })
 		_, _ = w.Write(heap(t, 1, 1))
 	}
 	cfg := testConfig(memoryOnly(serve(t, slow)))
 	cfg.CollectionInterval = 5 * time.Millisecond
 	h := newHarness(t, cfg, nil).start(t)
 	eventually(t, func() bool { return len(h.sink.AllProfiles()) >= 4 }, "four scrapes")
-	assert.Equal(t, int64(1), most.Load())
+	_, most := scraped.read()
+	assert.Equal(t, int64(1), most)
 }
 
 func TestShutdownEndsAScrapeThatHangsWithoutALog(t *testing.T) {
@@ -209,8 +211,11 @@ type blocking struct{ entered, release chan struct{} }
 func (blocking) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 func (b blocking) ConsumeProfiles(context.Context, pprofile.Profiles) error {
-	close(b.entered)
-	<-b.release
+	select {
+	case b.entered <- struct{}{}:
+		<-b.release
+	case <-b.release:
+	}
 	return nil
 }
 

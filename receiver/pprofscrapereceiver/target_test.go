@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -69,7 +70,7 @@ func TestAProfileMeasuredOverSecondsIsTakenWhole(t *testing.T) {
 	var query atomic.Value
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		query.Store(r.URL.RawQuery)
-		_, _ = w.Write(heap(t, 10, 4))
+		_, _ = w.Write(heapOver(t, 3*time.Second, 10, 4))
 	})
 	h := newHarness(t, testConfig(), nil)
 	target := h.scraper(t, testTarget(url, map[string]ProfileConfig{"memory": {Enabled: true, Path: "/m?gc=1", Seconds: 3}}))
@@ -79,7 +80,7 @@ func TestAProfileMeasuredOverSecondsIsTakenWhole(t *testing.T) {
 	assert.Equal(t, "gc=1&seconds=3", query.Load())
 }
 
-func TestAllProfilesOfAScrapeGoOnTogetherWithTheirResource(t *testing.T) {
+func TestEveryProfileGoesOnWithItsResource(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/cpu") {
 			_, _ = w.Write(fixture(t, "node-cpu.pb.gz"))
@@ -93,23 +94,29 @@ func TestAllProfilesOfAScrapeGoOnTogetherWithTheirResource(t *testing.T) {
 	})
 	cfg.ResourceAttributes = map[string]any{"deployment.environment.name": "prod", "server.port": 1}
 	h := newHarness(t, testConfig(), nil)
-	h.scraper(t, cfg).scrape(context.Background())
-	require.Len(t, h.sink.AllProfiles(), 1)
-	got := h.sink.AllProfiles()[0]
-	require.Equal(t, 2, got.ResourceProfiles().Len())
+	target := h.scraper(t, cfg)
+	for _, p := range target.profiles {
+		p.scrape(context.Background())
+	}
+	got := h.sink.AllProfiles()
+	require.Len(t, got, 2)
+	cpu, memory := got[0].ResourceProfiles(), got[1].ResourceProfiles()
+	require.Equal(t, 1, cpu.Len())
 	assert.Equal(t, map[string]any{
 		"service.name": "unknown_service", "server.address": "127.0.0.1", "server.port": int64(1),
 		"deployment.environment.name": "prod",
-	}, got.ResourceProfiles().At(0).Resource().Attributes().AsRaw())
+	}, cpu.At(0).Resource().Attributes().AsRaw())
+	require.Equal(t, 1, memory.Len())
 	assert.Equal(t, map[string]any{
 		"service.name": "unknown_service:shop", "process.executable.name": "shop",
 		"server.address": "127.0.0.1", "server.port": int64(1), "deployment.environment.name": "prod",
-	}, got.ResourceProfiles().At(1).Resource().Attributes().AsRaw())
-	scope := got.ResourceProfiles().At(1).ScopeProfiles().At(0)
+	}, memory.At(0).Resource().Attributes().AsRaw())
+	scope := memory.At(0).ScopeProfiles().At(0)
 	assert.Equal(t, "github.com/profiletometrics/profiletometrics/receiver/pprofscrapereceiver", scope.Scope().Name())
 	assert.Equal(t, "v9", scope.Scope().Version())
 	sample := scope.Profiles().At(0).Samples().At(0)
-	attributes, err := pprofile.FromAttributeIndices(got.Dictionary().AttributeTable(), sample, got.Dictionary())
+	dictionary := got[1].Dictionary()
+	attributes, err := pprofile.FromAttributeIndices(dictionary.AttributeTable(), sample, dictionary)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"tenant": "a"}, attributes.AsRaw())
 }
@@ -129,7 +136,7 @@ func TestOneBadProfileDoesNotAffectTheOthers(t *testing.T) {
 	target.scrape(context.Background())
 	assert.Len(t, h.sink.AllProfiles(), 1)
 	assert.Equal(t, map[string]int64{"success": 1, "status": 1}, h.counts(t, "scrapes", "outcome"))
-	assert.Equal(t, int64(1), target.up.Load())
+	assert.Equal(t, int64(1), target.up())
 }
 
 func TestAConditionIsLoggedWhenItBeginsAndWhenItEnds(t *testing.T) {
@@ -140,7 +147,7 @@ func TestAConditionIsLoggedWhenItBeginsAndWhenItEnds(t *testing.T) {
 	var up []int64
 	for range 5 {
 		target.scrape(context.Background())
-		up = append(up, target.up.Load())
+		up = append(up, target.up())
 	}
 	assert.Equal(t, []int64{0, 0, 0, 1, 1}, up)
 	var levels []zapcore.Level
@@ -193,7 +200,7 @@ func TestWhatThePipelineRefusesIsPartOfTheNextIncrement(t *testing.T) {
 			assert.Equal(t, tc.want, sums(got[1])["alloc_objects"])
 			assert.Equal(t, map[string]int64{"success": 2, "refused": 1}, h.counts(t, "scrapes", "outcome"))
 			assert.Equal(t, 1, h.logs.FilterMessageSnippet("The pipeline refused").Len())
-			assert.Equal(t, 1, h.logs.FilterMessageSnippet("takes the profiles").Len())
+			assert.Equal(t, 1, h.logs.FilterMessageSnippet("The pipeline takes memory").Len())
 		})
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.uber.org/zap"
+
+	"github.com/profiletometrics/profiletometrics/receiver/pprofscrapereceiver/internal/discovery"
 )
 
-// targetsFile is a file with a list of targets: the same blocks as under
-// targets, in YAML or JSON.
+// targetsFile is a file with a list of targets, in YAML or JSON: the same blocks
+// as under targets, or groups of addresses and labels, as in Prometheus.
 type targetsFile struct {
 	path    string
 	config  *Config
@@ -73,6 +73,22 @@ func (f *targetsFile) parse(content []byte) ([]TargetConfig, error) {
 	if !isList && raw != nil {
 		return nil, fmt.Errorf("expected a list of targets, such as \"- endpoint: http://localhost:6060\", got %T", raw)
 	}
+	if areGroups(list) {
+		return f.parseGroups(list)
+	}
+	return f.parseTargets(list)
+}
+
+// areGroups tells the files of Prometheus' file_sd_configs from lists of targets.
+func areGroups(list []any) bool {
+	return slices.ContainsFunc(list, func(entry any) bool {
+		fields, _ := entry.(map[string]any)
+		_, is := fields["targets"]
+		return is
+	})
+}
+
+func (f *targetsFile) parseTargets(list []any) ([]TargetConfig, error) {
 	var parsed struct {
 		Targets []TargetConfig `mapstructure:"targets"`
 	}
@@ -83,6 +99,25 @@ func (f *targetsFile) parse(content []byte) ([]TargetConfig, error) {
 	errs := f.config.validateTargets(parsed.Targets, f.config.Targets)
 	errs = append(errs, confmap.Validate(&parsed))
 	return parsed.Targets, errors.Join(errs...)
+}
+
+// parseGroups makes targets with all defaults of groups of addresses and labels.
+func (f *targetsFile) parseGroups(list []any) ([]TargetConfig, error) {
+	groups, errs := discovery.ParseGroups(list)
+	job, err := newJob("", defaultScheme, newDefaultTargetConfig(), nil)
+	if err != nil {
+		return nil, err
+	}
+	found, outcome := job.find(groups, f.config.CollectionInterval)
+	errs = append(errs, outcome.Invalid...)
+	taken := claimsOf(f.config.Targets)
+	var targets []TargetConfig
+	for _, t := range found {
+		if claimed, left := taken.claim(t); left {
+			targets = append(targets, claimed)
+		}
+	}
+	return targets, errors.Join(errs...)
 }
 
 func (f *targetsFile) wrap(err error) error {
@@ -101,10 +136,27 @@ func (f *targetsFile) report(err error) {
 	}
 }
 
+// prepare reads the file at the start, when every mistake in it is an error. It
+// is ready for a nil file, which has nothing to do.
+func (f *targetsFile) prepare(ctx context.Context, targets *targetSet) (change, error) {
+	if f == nil {
+		return change{}, nil
+	}
+	configs, _, err := f.read()
+	if err != nil {
+		return change{}, err
+	}
+	c, err := targets.prepare(ctx, sourceFile, configs)
+	if err != nil {
+		return change{}, f.wrap(err)
+	}
+	return c, nil
+}
+
 // watch looks at the file once per collection interval and replaces the targets
 // when it has changed.
-func (r *pprofScrape) watch(ctx context.Context, host component.Host, file *targetsFile, current []*runningTarget) {
-	ticker := time.NewTicker(r.config.CollectionInterval)
+func (f *targetsFile) watch(ctx context.Context, targets *targetSet) {
+	ticker := time.NewTicker(f.config.CollectionInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -112,61 +164,15 @@ func (r *pprofScrape) watch(ctx context.Context, host component.Host, file *targ
 			return
 		case <-ticker.C:
 		}
-		configs, changed, err := file.read()
+		configs, changed, err := f.read()
 		if err == nil && changed {
-			if current, err = r.replace(ctx, host, current, configs); err != nil {
-				err = file.wrap(err)
-				file.content = nil // what was missing may come later: try again
+			if err = targets.replace(ctx, sourceFile, configs, 0); err != nil {
+				err = f.wrap(err)
+				f.content = nil // what was missing may come later: try again
 			}
 		}
 		if changed {
-			file.report(err)
+			f.report(err)
 		}
 	}
-}
-
-// replace stops the targets that are no longer wanted and starts those that are
-// new. A target that did not change goes on, and its increments with it. If any
-// new one cannot be made, nothing changes.
-func (r *pprofScrape) replace(
-	ctx context.Context,
-	host component.Host,
-	current []*runningTarget,
-	wanted []TargetConfig,
-) ([]*runningTarget, error) {
-	kept, dropped, added := compareTargets(current, wanted)
-	fresh, err := r.newTargets(ctx, host, added)
-	if err != nil {
-		return current, err
-	}
-	r.stopAll(dropped)
-	return append(kept, r.startAll(ctx, fresh, 0)...), nil
-}
-
-func compareTargets(current []*runningTarget, wanted []TargetConfig) (kept, dropped []*runningTarget, added []TargetConfig) {
-	added = slices.Clone(wanted)
-	for _, t := range current {
-		i := slices.IndexFunc(added, func(cfg TargetConfig) bool { return reflect.DeepEqual(cfg, t.config) })
-		if i < 0 {
-			dropped = append(dropped, t)
-			continue
-		}
-		kept = append(kept, t)
-		added = slices.Delete(added, i, i+1)
-	}
-	return kept, dropped, added
-}
-
-// stopAll waits for the targets to end: the one that replaces a target must not
-// take a CPU profile while the old one still does.
-func (r *pprofScrape) stopAll(targets []*runningTarget) {
-	for _, t := range targets {
-		t.stop()
-	}
-	for _, t := range targets {
-		<-t.stopped
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.targets = slices.DeleteFunc(r.targets, func(t *runningTarget) bool { return slices.Contains(targets, t) })
 }

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,8 +20,8 @@ import (
 // to write instead.
 func (cfg *Config) Validate() error {
 	var errs []error
-	if len(cfg.Targets) == 0 && cfg.TargetsFile == "" && len(cfg.IncludeFiles) == 0 {
-		errs = append(errs, errors.New("targets: nothing to scrape; give targets, targets_file or include_files"))
+	if len(cfg.Targets) == 0 && cfg.TargetsFile == "" && len(cfg.ScrapeConfigs) == 0 && len(cfg.IncludeFiles) == 0 {
+		errs = append(errs, errors.New("targets: nothing to scrape; give targets, targets_file, scrape_configs or include_files"))
 	}
 	if cfg.MaxResponseBodySize <= 0 {
 		errs = append(errs, fmt.Errorf("max_response_body_size: %d bytes would refuse everything; give a positive number",
@@ -33,7 +32,9 @@ func (cfg *Config) Validate() error {
 			errs = append(errs, fmt.Errorf(`include_files::%d: %q is no glob; give a path with *, ? or […]`, i, pattern))
 		}
 	}
-	return errors.Join(append(errs, cfg.validateTargets(cfg.Targets, nil)...)...)
+	errs = append(errs, cfg.validateTargets(cfg.Targets, nil)...)
+	_, mistakes := cfg.compileScrapeConfigs()
+	return errors.Join(append(errs, mistakes...)...)
 }
 
 // validateTargets checks the targets of one list; others are already scraped and
@@ -81,17 +82,41 @@ func (t *TargetConfig) validate(key string, interval time.Duration) []error {
 	if _, unnamed := t.ResourceAttributes[""]; unnamed {
 		fail("resource_attributes", "an attribute needs a name")
 	}
+	if t.PathPrefix != "" {
+		if advice := adviceOnPrefix(t.PathPrefix); advice != "" {
+			fail("path_prefix", "%s", advice)
+		}
+	}
+	if advice := adviceOnParams(t.Params); advice != "" {
+		fail("params", "%s", advice)
+	}
 	enabled := t.enabledProfiles()
 	if len(enabled) == 0 {
 		fail("profiles", "no profile is enabled; enable one, or remove the target")
 	}
 	for _, name := range enabled {
-		p := t.Profiles[name]
-		if advice := adviceOnPath(p.Path); advice != "" {
-			fail("profiles::"+name+"::path", "%s", advice)
+		errs = append(errs, t.validateProfile(key+"::profiles::"+name, name, interval)...)
+	}
+	return errs
+}
+
+func (t *TargetConfig) validateProfile(key, name string, interval time.Duration) []error {
+	p := t.Profiles[name]
+	var errs []error
+	check := func(subkey, advice string) {
+		if advice != "" {
+			errs = append(errs, fmt.Errorf("%s::%s: %s", key, subkey, advice))
 		}
-		if advice := t.adviceOnSeconds(name, p.Seconds, interval); advice != "" {
-			fail("profiles::"+name+"::seconds", "%s", advice)
+	}
+	check("path", adviceOnPath(p.Path))
+	check("params", adviceOnParams(p.Params))
+	check("seconds", t.adviceOnSeconds(name, p, p.interval(interval)))
+	if p.CollectionInterval < 0 {
+		check("collection_interval", "must be positive, or left out to be that of the receiver")
+	}
+	for i, st := range p.KeepSampleTypes {
+		if st.Type == "" {
+			check(fmt.Sprintf("keep_sample_types::%d::type", i), "missing; give the name of a sample type, such as alloc_space")
 		}
 	}
 	return errs
@@ -118,83 +143,72 @@ func adviceOnEndpoint(endpoint string) string {
 func adviceOnPath(path string) string {
 	if path == "" {
 		return "missing; only " + strings.Join(slices.Sorted(maps.Keys(newDefaultProfiles())), ", ") +
-			" have a default; give a path such as /debug/pprof/heap"
+			" and heap have a default; give a path such as /debug/pprof/profile"
 	}
-	if u, err := url.Parse(path); err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(path, "/") {
+	u := pathOnTarget(path)
+	if u == nil {
 		return fmt.Sprintf("%q is not a path on the target; give one that begins with a single /, such as /debug/pprof/heap", path)
+	}
+	return adviceOnParams(u.Query())
+}
+
+func adviceOnPrefix(prefix string) string {
+	if u := pathOnTarget(prefix); u == nil || u.RawQuery != "" {
+		return fmt.Sprintf("%q is not the beginning of a path; give one that begins with a single / and has no query, such as /app", prefix)
 	}
 	return ""
 }
 
-func (t *TargetConfig) adviceOnSeconds(name string, seconds int, interval time.Duration) string {
-	duration := time.Duration(seconds) * time.Second
+// pathOnTarget returns nil if text is not a path, with or without a query.
+func pathOnTarget(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(text, "/") {
+		return nil
+	}
+	return u
+}
+
+// adviceOnParams never quotes values: they may be secret.
+func adviceOnParams(params url.Values) string {
+	if _, unnamed := params[""]; unnamed {
+		return "a parameter needs a name"
+	}
+	if _, there := params["seconds"]; there {
+		return "has the parameter seconds, which the receiver must know of; write it as the setting seconds of the profile"
+	}
+	return ""
+}
+
+func (t *TargetConfig) adviceOnSeconds(name string, p ProfileConfig, interval time.Duration) string {
+	duration := time.Duration(p.Seconds) * time.Second
 	switch {
-	case seconds < 0:
+	case p.Seconds < 0:
 		return "must not be negative"
-	case seconds == 0 && needsSeconds(name):
+	case p.Seconds == 0 && needsSeconds(name, p.Path):
 		return "must be positive: this profile is measured over a time"
-	case seconds == 0:
+	case p.Seconds == 0:
 		return ""
 	case interval > 0 && duration >= interval:
 		return fmt.Sprintf("%d is not less than collection_interval (%s): the next scrape would begin before this one ends",
-			seconds, interval)
+			p.Seconds, interval)
 	case t.Client.Timeout > 0 && duration >= t.Client.Timeout:
 		return fmt.Sprintf("%d is not less than the target's timeout (%s): no request could ever succeed",
-			seconds, t.Client.Timeout)
+			p.Seconds, t.Client.Timeout)
 	}
 	return ""
 }
 
-// enabledProfiles are the names of the profiles to take, sorted.
-func (t *TargetConfig) enabledProfiles() []string {
-	var names []string
-	for name, p := range t.Profiles {
-		if p.Enabled {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+// needsSeconds are the profiles that mean nothing without a time to measure.
+// Go's handlers take 30 seconds where none are asked for.
+func needsSeconds(name, path string) bool {
+	path, _, _ = strings.Cut(path, "?")
+	return name == "cpu" || name == "fgprof" || strings.HasSuffix(path, "/pprof/profile") || strings.HasSuffix(path, "/fgprof")
 }
 
-// profileURLs are the URLs of the enabled profiles by name; those that are not
-// valid are left out.
-func (t *TargetConfig) profileURLs() map[string]string {
-	urls := map[string]string{}
-	for _, name := range t.enabledProfiles() {
-		if u, err := t.profileURL(t.Profiles[name]); err == nil {
-			urls[name] = u.String()
-		}
+// interval is how often a profile is taken.
+func (p ProfileConfig) interval(ofReceiver time.Duration) time.Duration {
+	if p.CollectionInterval > 0 {
+		return p.CollectionInterval
 	}
-	return urls
-}
-
-// profileURL joins the endpoint, which may have a path of its own, the path of
-// the profile, and the seconds.
-func (t *TargetConfig) profileURL(p ProfileConfig) (*url.URL, error) {
-	base, err := url.Parse(t.Client.Endpoint)
-	if err != nil {
-		return nil, errors.New("endpoint is not a valid URL")
-	}
-	path, err := url.Parse(p.Path)
-	if err != nil {
-		return nil, errors.New("path is not valid")
-	}
-	u := base.JoinPath(path.EscapedPath())
-	query := path.Query()
-	if p.Seconds > 0 {
-		query.Set("seconds", strconv.Itoa(p.Seconds))
-	}
-	u.RawQuery = query.Encode()
-	return u, nil
-}
-
-// displayName is the endpoint as logs, errors and telemetry may show it: without
-// user information and query, which may be secret.
-func (t *TargetConfig) displayName() string {
-	u, err := url.Parse(t.Client.Endpoint)
-	if err != nil {
-		return "invalid endpoint"
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	return ofReceiver
 }

@@ -25,13 +25,14 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                           metric.Meter
-	mu                              sync.Mutex
-	registrations                   []metric.Registration
-	ReceiverPprofscrapeRestarts     metric.Int64Counter
-	ReceiverPprofscrapeScrapedBytes metric.Int64Counter
-	ReceiverPprofscrapeScrapes      metric.Int64Counter
-	ReceiverPprofscrapeTargetUp     metric.Int64ObservableGauge
+	meter            metric.Meter
+	mu               sync.Mutex
+	registrations    []metric.Registration
+	DiscoveryTargets metric.Int64ObservableGauge
+	Restarts         metric.Int64Counter
+	ScrapedBytes     metric.Int64Counter
+	Scrapes          metric.Int64Counter
+	TargetUp         metric.Int64ObservableGauge
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -45,12 +46,27 @@ func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
 }
 
-// RegisterReceiverPprofscrapeTargetUpCallback sets callback for observable ReceiverPprofscrapeTargetUp metric.
-func (builder *TelemetryBuilder) RegisterReceiverPprofscrapeTargetUpCallback(cb metric.Int64Callback) error {
+// RegisterDiscoveryTargetsCallback sets callback for observable DiscoveryTargets metric.
+func (builder *TelemetryBuilder) RegisterDiscoveryTargetsCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		cb(ctx, &observerInt64{inst: builder.ReceiverPprofscrapeTargetUp, obs: o})
+		cb(ctx, &observerInt64{inst: builder.DiscoveryTargets, obs: o})
 		return nil
-	}, builder.ReceiverPprofscrapeTargetUp)
+	}, builder.DiscoveryTargets)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterTargetUpCallback sets callback for observable TargetUp metric.
+func (builder *TelemetryBuilder) RegisterTargetUpCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.TargetUp, obs: o})
+		return nil
+	}, builder.TargetUp)
 	if err != nil {
 		return err
 	}
@@ -88,27 +104,33 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
-	builder.ReceiverPprofscrapeRestarts, err = builder.meter.Int64Counter(
-		"otelcol_receiver_pprofscrape_restarts",
+	builder.DiscoveryTargets, err = builder.meter.Int64ObservableGauge(
+		"pprofscrape.discovery.targets",
+		metric.WithDescription("Number of targets that were discovered, by what became of them. [Development]"),
+		metric.WithUnit("{target}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.Restarts, err = builder.meter.Int64Counter(
+		"pprofscrape.restarts",
 		metric.WithDescription("Number of times that counts fell since the previous scrape, so that a new process began anew. [Development]"),
 		metric.WithUnit("{restart}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ReceiverPprofscrapeScrapedBytes, err = builder.meter.Int64Counter(
-		"otelcol_receiver_pprofscrape_scraped_bytes",
+	builder.ScrapedBytes, err = builder.meter.Int64Counter(
+		"pprofscrape.scraped_bytes",
 		metric.WithDescription("Size of the response bodies and files, decompressed. [Development]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ReceiverPprofscrapeScrapes, err = builder.meter.Int64Counter(
-		"otelcol_receiver_pprofscrape_scrapes",
+	builder.Scrapes, err = builder.meter.Int64Counter(
+		"pprofscrape.scrapes",
 		metric.WithDescription("Number of profiles scraped, or files read, by how it ended. [Development]"),
 		metric.WithUnit("{scrape}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ReceiverPprofscrapeTargetUp, err = builder.meter.Int64ObservableGauge(
-		"otelcol_receiver_pprofscrape_target_up",
-		metric.WithDescription("1 if the latest scrape of the target gave at least one profile, else 0. [Development]"),
+	builder.TargetUp, err = builder.meter.Int64ObservableGauge(
+		"pprofscrape.target.up",
+		metric.WithDescription("1 if the latest scrape of any profile of the target gave one, else 0. [Development]"),
 		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)

@@ -21,9 +21,23 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 	return set
 }
 
-func AssertEqualReceiverPprofscrapeRestarts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+func AssertEqualDiscoveryTargets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
-		Name:        "otelcol_receiver_pprofscrape_restarts",
+		Name:        "pprofscrape.discovery.targets",
+		Description: "Number of targets that were discovered, by what became of them. [Development]",
+		Unit:        "{target}",
+		Data: metricdata.Gauge[int64]{
+			DataPoints: dps,
+		},
+	}
+	got, err := tt.GetMetric("pprofscrape.discovery.targets")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualRestarts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "pprofscrape.restarts",
 		Description: "Number of times that counts fell since the previous scrape, so that a new process began anew. [Development]",
 		Unit:        "{restart}",
 		Data: metricdata.Sum[int64]{
@@ -32,14 +46,14 @@ func AssertEqualReceiverPprofscrapeRestarts(t *testing.T, tt *componenttest.Tele
 			DataPoints:  dps,
 		},
 	}
-	got, err := tt.GetMetric("otelcol_receiver_pprofscrape_restarts")
+	got, err := tt.GetMetric("pprofscrape.restarts")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
-func AssertEqualReceiverPprofscrapeScrapedBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+func AssertEqualScrapedBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
-		Name:        "otelcol_receiver_pprofscrape_scraped_bytes",
+		Name:        "pprofscrape.scraped_bytes",
 		Description: "Size of the response bodies and files, decompressed. [Development]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
@@ -48,14 +62,14 @@ func AssertEqualReceiverPprofscrapeScrapedBytes(t *testing.T, tt *componenttest.
 			DataPoints:  dps,
 		},
 	}
-	got, err := tt.GetMetric("otelcol_receiver_pprofscrape_scraped_bytes")
+	got, err := tt.GetMetric("pprofscrape.scraped_bytes")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
-func AssertEqualReceiverPprofscrapeScrapes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+func AssertEqualScrapes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
-		Name:        "otelcol_receiver_pprofscrape_scrapes",
+		Name:        "pprofscrape.scrapes",
 		Description: "Number of profiles scraped, or files read, by how it ended. [Development]",
 		Unit:        "{scrape}",
 		Data: metricdata.Sum[int64]{
@@ -64,21 +78,21 @@ func AssertEqualReceiverPprofscrapeScrapes(t *testing.T, tt *componenttest.Telem
 			DataPoints:  dps,
 		},
 	}
-	got, err := tt.GetMetric("otelcol_receiver_pprofscrape_scrapes")
+	got, err := tt.GetMetric("pprofscrape.scrapes")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
-func AssertEqualReceiverPprofscrapeTargetUp(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+func AssertEqualTargetUp(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
-		Name:        "otelcol_receiver_pprofscrape_target_up",
-		Description: "1 if the latest scrape of the target gave at least one profile, else 0. [Development]",
+		Name:        "pprofscrape.target.up",
+		Description: "1 if the latest scrape of any profile of the target gave one, else 0. [Development]",
 		Unit:        "1",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
 		},
 	}
-	got, err := tt.GetMetric("otelcol_receiver_pprofscrape_target_up")
+	got, err := tt.GetMetric("pprofscrape.target.up")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

@@ -20,23 +20,30 @@ func TestSetupTelemetry(t *testing.T) {
 	tb, err := metadata.NewTelemetryBuilder(testTel.NewTelemetrySettings())
 	require.NoError(t, err)
 	defer tb.Shutdown()
-	require.NoError(t, tb.RegisterReceiverPprofscrapeTargetUpCallback(func(_ context.Context, observer metric.Int64Observer) error {
+	require.NoError(t, tb.RegisterDiscoveryTargetsCallback(func(_ context.Context, observer metric.Int64Observer) error {
 		observer.Observe(1)
 		return nil
 	}))
-	tb.ReceiverPprofscrapeRestarts.Add(context.Background(), 1)
-	tb.ReceiverPprofscrapeScrapedBytes.Add(context.Background(), 1)
-	tb.ReceiverPprofscrapeScrapes.Add(context.Background(), 1)
-	AssertEqualReceiverPprofscrapeRestarts(t, testTel,
+	require.NoError(t, tb.RegisterTargetUpCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
+	tb.Restarts.Add(context.Background(), 1)
+	tb.ScrapedBytes.Add(context.Background(), 1)
+	tb.Scrapes.Add(context.Background(), 1)
+	AssertEqualDiscoveryTargets(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverPprofscrapeScrapedBytes(t, testTel,
+	AssertEqualRestarts(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverPprofscrapeScrapes(t, testTel,
+	AssertEqualScrapedBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverPprofscrapeTargetUp(t, testTel,
+	AssertEqualScrapes(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualTargetUp(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 
