@@ -90,6 +90,14 @@ docker-full: ## Build the container image FULL_IMAGE, with all components
 docker-test: ## Build the image without a registry and run it hardened (needs podman and buildah)
 	test/tools/image-test.sh
 
+.PHONY: k8s-test
+k8s-test: $(DIST) ## Check the manifests in k8s; OTELCOL_FULL_BIN adds the overlay that needs all components
+	OTELCOL_BIN="$(abspath $(DIST))" go -C test/k8s test -count=1 ./...
+
+.PHONY: k8s-test-full
+k8s-test-full: $(FULL) ## Check the manifests in k8s, with the distribution with all components as well
+	OTELCOL_FULL_BIN="$(abspath $(FULL))" $(MAKE) k8s-test
+
 .PHONY: test
 test: ## Everything CI does: check-generated, vet, lint, unit, fuzz, e2e
 	@for target in check-generated vet lint unit fuzz e2e; do \
@@ -139,6 +147,7 @@ check-generated: ## Fail if `make generate` changes anything
 tidy: ## Tidy go.mod and go.sum
 	go mod tidy
 	cd internal/tools && go mod tidy
+	cd test/k8s && go mod tidy
 	cd test/parca && go mod tidy
 
 .PHONY: tools

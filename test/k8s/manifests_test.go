@@ -32,6 +32,9 @@ var kinds = map[string][]string{
 	},
 	"overlays/agent": {"ConfigMap", "DaemonSet", "Namespace", "Service", "ServiceAccount"},
 	"overlays/parca": {"ConfigMap", "Deployment", "Namespace", "PersistentVolumeClaim", "Service", "ServiceAccount"},
+	"overlays/scrape": {
+		"ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "Namespace", "Service", "ServiceAccount",
+	},
 }
 
 // clusterScoped are the kinds that belong to no namespace.

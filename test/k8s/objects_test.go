@@ -68,11 +68,17 @@ func decode(stream []byte) ([]object, error) {
 // render returns what kustomize makes of a directory below k8s.
 func render(t *testing.T, directory string) []object {
 	t.Helper()
+	return kustomize(t, filepath.Join(manifests, directory))
+}
+
+// kustomize returns what kustomize makes of a directory.
+func kustomize(t *testing.T, directory string) []object {
+	t.Helper()
 	kubectl, err := exec.LookPath("kubectl")
 	if err != nil {
 		t.Skip("kubectl, which has kustomize, is not installed")
 	}
-	command := exec.CommandContext(t.Context(), kubectl, "kustomize", filepath.Join(manifests, directory))
+	command := exec.CommandContext(t.Context(), kubectl, "kustomize", directory)
 	var complaints bytes.Buffer
 	command.Stderr = &complaints
 	stream, err := command.Output()
