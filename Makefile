@@ -39,6 +39,11 @@ NAME := otelcol-profiletometrics
 DIST := dist/$(NAME)
 FULL := dist-full/$(NAME)
 LOAD := dist/parca-load
+# The container image's name; FULL_IMAGE has all components.
+IMAGE      ?= $(NAME):$(shell build/version.sh)
+FULL_IMAGE ?= $(NAME)-full:$(shell build/version.sh)
+# An image that is there, for `make docker-test`.
+TEST_IMAGE ?=
 
 # The directories that hold code; those of them that exist.
 CODE := $(wildcard cmd connector extension internal receiver)
@@ -49,7 +54,7 @@ SOURCES := $(call sources,$(filter-out cmd,$(CODE)))
 
 .PHONY: help
 help: ## List the targets (this is the default)
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: $(DIST) ## Build the distribution: dist/otelcol-profiletometrics
@@ -75,6 +80,31 @@ parca-load: $(LOAD) ## Build the load tool for Parca: dist/parca-load
 $(LOAD): $(call sources,cmd/parca-load internal/parcaapi)
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ ./cmd/parca-load
 
+.PHONY: docker
+docker: ## Build the container image IMAGE with docker, podman or buildah
+	build/image.sh $(IMAGE)
+
+.PHONY: docker-full
+docker-full: ## Build the container image FULL_IMAGE, with all components
+	MANIFEST=builder-config.full.yaml build/image.sh $(FULL_IMAGE)
+
+.PHONY: docker-test
+docker-test: ## Run TEST_IMAGE hardened, else an image built without a registry (with buildah and podman)
+	test/tools/image-test.sh $(TEST_IMAGE)
+
+.PHONY: k8s-test
+k8s-test: $(DIST) ## Check the manifests in k8s; OTELCOL_FULL_BIN adds the overlay that needs all components
+	OTELCOL_BIN="$(abspath $(DIST))" go -C test/k8s test -count=1 ./...
+
+.PHONY: k8s-test-full
+k8s-test-full: $(FULL) ## Check the manifests in k8s, with the distribution with all components as well
+	OTELCOL_FULL_BIN="$(abspath $(FULL))" $(MAKE) k8s-test
+
+.PHONY: release
+release: | $(OCB) ## Archives, bills of materials and checksums of VERSION for PLATFORMS, in dist-release
+	OCB=$(OCB) build/release.sh dist-release
+	test/tools/release-test.sh dist-release
+
 .PHONY: test
 test: ## Everything CI does: check-generated, vet, lint, unit, fuzz, e2e
 	@for target in check-generated vet lint unit fuzz e2e; do \
@@ -85,16 +115,18 @@ test: ## Everything CI does: check-generated, vet, lint, unit, fuzz, e2e
 .PHONY: unit
 unit: cc ## Unit, golden and component tests, with the race detector
 	go test -race -timeout 10m ./...
+	go -C build/sbom test ./...
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	test/tools/fuzz.sh $(FUZZTIME) $(CODE)
 
 .PHONY: e2e
-e2e: $(DIST) $(LOAD) ## Run the distribution against a real Prometheus and a real Parca
+e2e: $(DIST) $(LOAD) ## Run the distribution against a real Prometheus and a real Parca; k8s-test
 	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" PARCA_BIN="$$(test/tools/parca.sh $(CACHE))" \
 		OTELCOL_BIN="$(abspath $(DIST))" PARCA_LOAD_BIN="$(abspath $(LOAD))" \
 		go test -tags e2e -count=1 -timeout 10m -v ./test/e2e/...
+	$(MAKE) k8s-test
 
 .PHONY: bench
 bench: ## Run the benchmarks that BENCH (.) matches
@@ -103,6 +135,8 @@ bench: ## Run the benchmarks that BENCH (.) matches
 .PHONY: lint
 lint: | $(LINT) ## Run golangci-lint
 	$(LINT) run ./...
+	cd build/sbom && $(LINT) run ./...
+	cd test/k8s && $(LINT) run ./...
 
 .PHONY: vet
 vet: ## Run go vet on everything, the end-to-end tests included
@@ -124,6 +158,8 @@ check-generated: ## Fail if `make generate` changes anything
 tidy: ## Tidy go.mod and go.sum
 	go mod tidy
 	cd internal/tools && go mod tidy
+	cd build/sbom && go mod tidy
+	cd test/k8s && go mod tidy
 	cd test/parca && go mod tidy
 
 .PHONY: tools
@@ -137,7 +173,7 @@ docs: ## Build the documentation into site/, with Debian's mkdocs
 
 .PHONY: clean
 clean: ## Remove what was built; the tools stay in the cache
-	rm -rf dist dist-full site
+	rm -rf dist dist-* site
 
 .PHONY: cc
 cc:

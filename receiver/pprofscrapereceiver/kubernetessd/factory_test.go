@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const example = "../../../docs/recipes/kubernetes-pods.yaml"
+const example = "../../../k8s/overlays/scrape/pods.yaml"
 
 // loadExample reads the receiver of the documented configuration, whose jobs find
 // their pods at an API server.
