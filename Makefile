@@ -91,9 +91,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	test/tools/fuzz.sh $(FUZZTIME) $(CODE)
 
 .PHONY: e2e
-e2e: $(DIST) $(LOAD) ## Run the distribution against a real Prometheus and a real Parca
+e2e: $(DIST) $(LOAD) ## Run the distribution against a real Prometheus, a real Parca and real programs
 	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" PARCA_BIN="$$(test/tools/parca.sh $(CACHE))" \
 		OTELCOL_BIN="$(abspath $(DIST))" PARCA_LOAD_BIN="$(abspath $(LOAD))" \
+		NODE_PATH="$$(test/tools/node-modules.sh $(CACHE) test/programs/nodebusy)" \
 		go test -tags e2e -count=1 -timeout 10m -v ./test/e2e/...
 
 .PHONY: bench
@@ -130,6 +131,7 @@ tidy: ## Tidy go.mod and go.sum
 tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into the cache
 	test/tools/prometheus.sh $(CACHE)
 	test/tools/parca.sh $(CACHE)
+	test/tools/node-modules.sh $(CACHE) test/programs/nodebusy
 
 .PHONY: clean
 clean: ## Remove what was built; the tools stay in the cache
