@@ -25,6 +25,8 @@ type payload struct {
 	application string
 	// lift removes or sets limits; nil leaves the defaults.
 	lift func(*Config)
+	// further are messages of as many samples that take turns with the first.
+	further []func() pprofile.Profiles
 }
 
 // payloads are the messages of an eBPF profiler on a host, and those made of
@@ -35,6 +37,12 @@ func payloads(tb testing.TB) []payload {
 	unique.Stacks = 20_000
 	const cpu, heap = "testdata/pprof/gotool-cpu.pb.gz", "testdata/pprof/gotool-heap.pb.gz"
 	fewPlaces := func(config *Config) { config.Metrics.Function.Limit = 50 }
+	var reordered []func() pprofile.Profiles
+	for order := range uint64(3) {
+		host := testprofile.Host(20_000)
+		host.Order = order + 1
+		reordered = append(reordered, host.Profiles)
+	}
 	return []payload{
 		{name: "ebpf-2k", build: testprofile.Host(2_000).Profiles},
 		{name: "ebpf-20k", build: testprofile.Host(20_000).Profiles},
@@ -42,6 +50,8 @@ func payloads(tb testing.TB) []payload {
 		{name: "ebpf-unique-20k", build: unique.Profiles},
 		{name: "pprof-cpu", build: fromPprof(tb, cpu), application: "gotool"},
 		{name: "pprof-heap", build: fromPprof(tb, heap), application: "gotool.alloc_space"},
+		// No two messages in a row list their functions in the same order.
+		{name: "ebpf-20k-reordered", build: testprofile.Host(20_000).Profiles, further: reordered},
 		// What limits cost: every function has series, or most overflow. With the
 		// defaults, those of the largest batch and of the pprof files do.
 		{name: "ebpf-200k-unlimited", build: testprofile.Host(200_000).Profiles, lift: unlimited},
@@ -76,6 +86,17 @@ func fromPprof(tb testing.TB, file string) func() pprofile.Profiles {
 		}
 		return converted
 	}
+}
+
+// encodings are the messages of a payload, which all have so many samples.
+func (p payload) encodings(tb testing.TB) (encodings [][]byte, samples int) {
+	tb.Helper()
+	for _, build := range append([]func() pprofile.Profiles{p.build}, p.further...) {
+		var encoded []byte
+		encoded, samples = encode(tb, build())
+		encodings = append(encodings, encoded)
+	}
+	return encodings, samples
 }
 
 // encode marshals a message, which changes it, and counts its samples.

@@ -17,6 +17,9 @@ type EBPF struct {
 	Functions int // per process
 	Samples   int
 	Stacks    int // distinct ones
+	// Order, unless 0, lists the same processes and functions in another order,
+	// as a profiler does that meets them in another.
+	Order uint64
 }
 
 // Host is the batch that a host of 50 processes sends, with 500 functions each
@@ -48,10 +51,22 @@ func (e EBPF) Profiles() pprofile.Profiles {
 	for cpu := range 8 {
 		h.cpus = append(h.cpus, h.attribute("cpu.logical_number", int64(cpu)))
 	}
-	for process := range e.Processes {
+	for _, process := range e.order(e.Processes, 0) {
 		h.addProcess(process, e)
 	}
 	return h.profiles
+}
+
+// order returns the numbers below n, in the order of a list.
+func (e EBPF) order(n int, list uint64) []int {
+	if e.Order != 0 {
+		return rand.New(rand.NewPCG(e.Order, list)).Perm(n)
+	}
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return numbers
 }
 
 type host struct {
@@ -99,7 +114,7 @@ func (h *host) addProcess(number int, e EBPF) {
 	profile.SetPeriod(1e9 / 20)
 	profile.SetTime(pcommon.Timestamp(1767225600e9))
 
-	locations := h.addLocations(name, e.Functions)
+	locations := h.addLocations(name, e.order(e.Functions, uint64(number)))
 	stacks := h.addStacks(locations, e.Stacks/e.Processes)
 	threads := h.addThreads(number)
 	for range e.Samples / e.Processes {
@@ -114,12 +129,12 @@ func (h *host) addProcess(number int, e EBPF) {
 // skewed prefers low numbers, as hot stacks are few.
 func (h *host) skewed(n int) int { return min(h.random.IntN(n), h.random.IntN(n)) }
 
-func (h *host) addLocations(process string, functions int) []int32 {
+func (h *host) addLocations(process string, functions []int) []int32 {
 	mapping := h.tables.MappingTable().AppendEmpty()
 	mapping.SetFilenameStrindex(h.string("/usr/lib/" + process + ".so"))
 	mappingIndex := int32(h.tables.MappingTable().Len() - 1)
 	var locations []int32
-	for i := range functions {
+	for _, i := range functions {
 		location := h.tables.LocationTable().AppendEmpty()
 		location.SetAddress(h.random.Uint64())
 		location.SetMappingIndex(mappingIndex)

@@ -43,7 +43,7 @@ func newPoller(s *shared, id identity, query parcaapi.Query, groupBy []string) *
 	if query.Type.Delta {
 		p.taker = &deltas{source: s.source, query: id.query, groupBy: groupBy}
 	} else {
-		p.taker = newSnapshots(s.source, query, groupBy, s.config.MaxLookback)
+		p.taker = newSnapshots(s, query, groupBy)
 	}
 	return p
 }
@@ -133,7 +133,7 @@ func (p *poller) start(reach time.Time) time.Time {
 
 // step takes one window and delivers what it gives.
 func (p *poller) step(ctx context.Context, w window) error {
-	if err := p.taker.prepare(ctx, w.start, p.longest); err != nil {
+	if err := p.taker.prepare(ctx, w.start); err != nil {
 		return p.asked(ctx, err, taken{})
 	}
 	got, err := p.taker.take(ctx, w)

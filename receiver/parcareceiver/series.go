@@ -24,8 +24,8 @@ func (l labels) key(names []string) string {
 	return key.String()
 }
 
-// identity identifies labels by their names and values.
-func (l labels) identity() string {
+// canonical identifies labels by their names and values.
+func (l labels) canonical() string {
 	var key strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(l)) {
 		key.WriteString(strconv.Quote(name) + strconv.Quote(l[name]))

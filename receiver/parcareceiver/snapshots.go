@@ -25,6 +25,7 @@ type snapshots struct {
 	forget time.Duration
 
 	prepared bool
+	reach    time.Duration       // how far back prepare looks
 	counts   map[string]*counter // by all labels; of types that count
 }
 
@@ -34,9 +35,20 @@ type counter struct {
 	seen       time.Time // end of the window of the latest profile
 }
 
-func newSnapshots(s *source, query parcaapi.Query, groupBy []string, forget time.Duration) *snapshots {
-	return &snapshots{source: s, query: query, groupBy: groupBy, forget: forget, counts: map[string]*counter{}}
+func newSnapshots(s *shared, query parcaapi.Query, groupBy []string) *snapshots {
+	return &snapshots{
+		source:  s.source,
+		query:   query,
+		groupBy: groupBy,
+		forget:  s.config.MaxLookback,
+		reach:   max(s.config.MaxWindow, minReach),
+		counts:  map[string]*counter{},
+	}
 }
+
+// minReach is how far back prepare looks at least: it has to find the profile
+// before the first window, and few are taken less often than once in that time.
+const minReach = time.Minute
 
 func (s *snapshots) counting() bool {
 	return pprofotlp.CountsSinceStart(&profile.ValueType{Type: s.query.Type.SampleType, Unit: s.query.Type.SampleUnit})
@@ -45,18 +57,19 @@ func (s *snapshots) counting() bool {
 // prepare takes the counts that the first window is compared with, from the
 // profiles before it. So a collector that starts again goes on counting where it
 // was, as long as the server still has what it counted last.
-func (s *snapshots) prepare(ctx context.Context, begin time.Time, reach time.Duration) error {
+func (s *snapshots) prepare(ctx context.Context, begin time.Time) error {
 	if s.prepared || !s.counting() {
 		return nil
 	}
-	before, err := s.take(ctx, window{start: begin.Add(-reach), end: begin})
+	before, err := s.take(ctx, window{start: begin.Add(-s.reach), end: begin})
 	if err != nil {
+		if parcaapi.KindOf(err).Smaller() {
+			s.reach = max(s.reach/2, minReach)
+		}
 		return err
 	}
 	s.prepared = true
-	if before.accept != nil {
-		before.accept()
-	}
+	before.accept()
 	return nil
 }
 
@@ -113,7 +126,7 @@ func (s *snapshots) increments(all []group, w window, out *taken) []group {
 	steps := map[string]pprofotlp.Step{}
 	kept := make([]group, 0, len(all))
 	for _, g := range all {
-		key := g.labels.identity()
+		key := g.labels.canonical()
 		c := s.counts[key]
 		if c == nil {
 			c = &counter{}

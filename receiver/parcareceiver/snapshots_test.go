@@ -4,6 +4,9 @@
 package parcareceiver
 
 import (
+	"context"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -11,6 +14,8 @@ import (
 	querypb "github.com/parca-dev/parca/gen/proto/go/parca/query/v1alpha1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/profiletometrics/profiletometrics/internal/parcaapi/parcatest"
@@ -88,6 +93,17 @@ func TestSnapshotsOfAGroupAreTheSumOfItsSeries(t *testing.T) {
 	// One question for the times, one merge of [13 s, 14 s], one of [11 s, 11 s]:
 	// further down c:1 has an older profile.
 	assert.Len(t, server.Requests(), 3)
+}
+
+func TestAMergeDoesNotReachDownIntoASecondWithSeveralProfilesOfASeries(t *testing.T) {
+	m := newMemory(t)
+	m.write("a:1", at(4100*time.Millisecond), 0, 1) // the one of this second whose time the server tells
+	m.write("a:1", at(4900*time.Millisecond), 0, 2)
+	m.write("a:1", at(10*time.Second), 0, 4)
+	m.write("b:1", at(4500*time.Millisecond), 0, 8)
+	h := newHarness(t, testConfig(), m.server(t), nil).start(t)
+	h.query(t, "heap", inuseType).pollUpTo(t, closed)
+	assert.Equal(t, map[string]int64{m.function(): 4 + 8}, h.delivered(t)[0].flat)
 }
 
 func TestOneMergeIsEnoughForTargetsThatAreProfiledEquallyOften(t *testing.T) {
@@ -237,6 +253,54 @@ func TestRefusedIncrementsAreInTheNext(t *testing.T) {
 	next.err = nil
 	query.pollUpTo(t, at(30*time.Second))
 	assert.Equal(t, map[string]int64{m.function(): 31}, h.delivered(t)[0].flat)
+}
+
+func TestNoIncrementIsLostOrCountedTwiceWhateverHappens(t *testing.T) {
+	for seed := range uint64(10) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 3))
+			m := newMemory(t)
+			allocated, before, polls := int64(0), int64(0), 60
+			for when := -time.Minute; when < time.Duration(polls)*20*time.Second; when += 1 + time.Duration(rng.Int64N(int64(20*time.Second))) {
+				allocated += rng.Int64N(1000)
+				m.write("a:1", at(when), allocated, 0)
+				if when < 0 {
+					before = allocated
+				}
+			}
+			server := m.server(t)
+			server.OnRequest(func(context.Context, parcatest.Request) error {
+				kinds := []codes.Code{codes.OK, codes.OK, codes.OK, codes.Unavailable, codes.Unknown, codes.DeadlineExceeded}
+				return status.Error(kinds[rng.IntN(len(kinds))], "")
+			})
+			next := &refusing{}
+			cfg := testConfig()
+			cfg.Retry.Enabled = false
+			var query *poller
+			cursor := at(0)
+			for poll := range polls + 1 {
+				if query == nil || rng.IntN(5) == 0 { // a restart
+					query = newHarness(t, cfg, server, next).start(t).query(t, "allocations", allocType, "job")
+					query.cursor = cursor
+				}
+				next.err = nil
+				if rng.IntN(3) == 0 {
+					next.err = errRefused
+				}
+				if poll == polls {
+					next.err = nil
+					server.OnRequest(nil)
+				}
+				query.pollUpTo(t, at(time.Duration(poll)*20*time.Second))
+				cursor = query.cursor
+			}
+			delivered := int64(0)
+			for _, data := range next.AllProfiles() {
+				delivered += read(t, data)[0].flat[m.function()]
+			}
+			assert.Equal(t, allocated-before, delivered)
+		})
+	}
 }
 
 func TestTheCountsOfSilentSeriesAreForgotten(t *testing.T) {

@@ -34,8 +34,8 @@ type taken struct {
 // taker takes what a query has in a window.
 type taker interface {
 	// prepare does what has to be done before the first window, which begins at
-	// the time; reach is how far back it may look.
-	prepare(ctx context.Context, begin time.Time, reach time.Duration) error
+	// the time.
+	prepare(ctx context.Context, begin time.Time) error
 	take(ctx context.Context, w window) (taken, error)
 }
 
@@ -47,7 +47,7 @@ type deltas struct {
 	groupBy []string
 }
 
-func (*deltas) prepare(context.Context, time.Time, time.Duration) error { return nil }
+func (*deltas) prepare(context.Context, time.Time) error { return nil }
 
 func (d *deltas) take(ctx context.Context, w window) (taken, error) {
 	answer, size, err := d.source.profile(ctx, d.query, w.bounds(), d.groupBy)

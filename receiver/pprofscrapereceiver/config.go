@@ -28,9 +28,13 @@ type Config struct {
 	// another.
 	Targets []TargetConfig `mapstructure:"targets"`
 
-	// TargetsFile is a YAML or JSON file with a list of further targets. It is
-	// read again when it changes.
+	// TargetsFile is a YAML or JSON file with a list of further targets, either
+	// as under targets or as in a file of Prometheus' file_sd_configs. It is read
+	// again when it changes.
 	TargetsFile string `mapstructure:"targets_file"`
+
+	// ScrapeConfigs are jobs, whose targets are found by service discovery.
+	ScrapeConfigs []ScrapeConfig `mapstructure:"scrape_configs"`
 
 	// IncludeFiles are globs of pprof files that are read once, at start, and
 	// taken whole.

@@ -157,7 +157,7 @@ func TestMistakesAreNamedWithTheirKeyAndTheFix(t *testing.T) {
 		name, config string
 		want         []string
 	}{
-		{"nothing to scrape", "{}", []string{"targets: nothing to scrape; give targets, targets_file or include_files"}},
+		{"nothing to scrape", "{}", []string{"targets: nothing to scrape; give targets, targets_file, scrape_configs or include_files"}},
 		{"no endpoint", "targets: [{service_name: a}]", []string{"targets::0::endpoint: missing"}},
 		{"an endpoint without a scheme", "targets: [{endpoint: 'localhost:6060'}]", []string{"targets::0::endpoint: needs a scheme"}},
 		{"an endpoint of another scheme", "targets: [{endpoint: 'ftp://localhost'}]", []string{"targets::0::endpoint: needs a scheme"}},
@@ -237,7 +237,7 @@ func TestTheExamplesOfTheReadmeAreValid(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1)
-	require.Len(t, blocks, 3)
+	require.Len(t, blocks, 5)
 	for _, block := range blocks {
 		example := string(block[1])
 		if receiver, found := strings.CutPrefix(example, "receivers:\n"); found {

@@ -20,11 +20,12 @@ import (
 const (
 	sourceConfig = "targets"
 	sourceFile   = "targets_file"
+	sourceJob    = "scrape_configs/" // and the name of the job
 )
 
 // pprofScrape is the receiver: a set of targets, each with a goroutine of its
-// own, one goroutine that watches the targets file, and one that reads the
-// included files.
+// own, one goroutine that watches the targets file, one that follows the
+// discovery of targets, and one that reads the included files.
 //
 // It runs them itself instead of being a scraper of scraperhelper's controller,
 // whose keys it has. That controller scrapes one target after the other and
@@ -77,6 +78,10 @@ func (r *pprofScrape) Start(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return err
 	}
+	discoverer, err := newDiscoverer(ctx, targets)
+	if err != nil {
+		return fmt.Errorf("scrape_configs: %w", err)
+	}
 	if err := r.telemetry.RegisterTargetUpCallback(targets.observeUp); err != nil {
 		return err
 	}
@@ -88,6 +93,9 @@ func (r *pprofScrape) Start(ctx context.Context, host component.Host) error {
 	if file != nil {
 		targets.apply(background, fromFile, r.config.InitialDelay)
 		r.running.Go(func() { file.watch(background, targets) })
+	}
+	if discoverer != nil {
+		r.running.Go(func() { discoverer.run(background) })
 	}
 	if len(r.config.IncludeFiles) > 0 {
 		r.running.Go(func() { newFileReader(r.shared).readAll(background) })

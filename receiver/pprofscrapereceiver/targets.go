@@ -100,19 +100,42 @@ func (s *targetSet) start(ctx context.Context, t *target, delay time.Duration) *
 	return running
 }
 
+// configs are the targets of a source.
+func (s *targetSet) configs(source string) []TargetConfig {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var configs []TargetConfig
+	for _, t := range s.bySource[source] {
+		configs = append(configs, t.config)
+	}
+	return configs
+}
+
 // wait returns when every target has ended.
 func (s *targetSet) wait() { s.running.Wait() }
 
 func compareTargets(current []*runningTarget, wanted []TargetConfig) (kept, dropped []*runningTarget, added []TargetConfig) {
-	added = slices.Clone(wanted)
+	// Most of many targets stay; each is compared with those of its endpoint only.
+	byEndpoint := map[string][]int{}
+	for i, cfg := range wanted {
+		byEndpoint[cfg.Client.Endpoint] = append(byEndpoint[cfg.Client.Endpoint], i)
+	}
+	running := make([]bool, len(wanted))
 	for _, t := range current {
-		i := slices.IndexFunc(added, func(cfg TargetConfig) bool { return reflect.DeepEqual(cfg, t.config) })
-		if i < 0 {
+		same := slices.IndexFunc(byEndpoint[t.config.Client.Endpoint], func(i int) bool {
+			return !running[i] && reflect.DeepEqual(wanted[i], t.config)
+		})
+		if same < 0 {
 			dropped = append(dropped, t)
 			continue
 		}
 		kept = append(kept, t)
-		added = slices.Delete(added, i, i+1)
+		running[byEndpoint[t.config.Client.Endpoint][same]] = true
+	}
+	for i, cfg := range wanted {
+		if !running[i] {
+			added = append(added, cfg)
+		}
 	}
 	return kept, dropped, added
 }

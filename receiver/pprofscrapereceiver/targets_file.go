@@ -9,14 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/confmap"
 	"go.uber.org/zap"
+
+	"github.com/profiletometrics/profiletometrics/receiver/pprofscrapereceiver/internal/discovery"
 )
 
-// targetsFile is a file with a list of targets: the same blocks as under
-// targets, in YAML or JSON.
+// targetsFile is a file with a list of targets, in YAML or JSON: the same blocks
+// as under targets, or groups of addresses and labels, as in Prometheus.
 type targetsFile struct {
 	path    string
 	config  *Config
@@ -70,6 +73,22 @@ func (f *targetsFile) parse(content []byte) ([]TargetConfig, error) {
 	if !isList && raw != nil {
 		return nil, fmt.Errorf("expected a list of targets, such as \"- endpoint: http://localhost:6060\", got %T", raw)
 	}
+	if areGroups(list) {
+		return f.parseGroups(list)
+	}
+	return f.parseTargets(list)
+}
+
+// areGroups tells the files of Prometheus' file_sd_configs from lists of targets.
+func areGroups(list []any) bool {
+	return slices.ContainsFunc(list, func(entry any) bool {
+		fields, _ := entry.(map[string]any)
+		_, is := fields["targets"]
+		return is
+	})
+}
+
+func (f *targetsFile) parseTargets(list []any) ([]TargetConfig, error) {
 	var parsed struct {
 		Targets []TargetConfig `mapstructure:"targets"`
 	}
@@ -80,6 +99,25 @@ func (f *targetsFile) parse(content []byte) ([]TargetConfig, error) {
 	errs := f.config.validateTargets(parsed.Targets, f.config.Targets)
 	errs = append(errs, confmap.Validate(&parsed))
 	return parsed.Targets, errors.Join(errs...)
+}
+
+// parseGroups makes targets with all defaults of groups of addresses and labels.
+func (f *targetsFile) parseGroups(list []any) ([]TargetConfig, error) {
+	groups, errs := discovery.ParseGroups(list)
+	job, err := newJob("", defaultScheme, newDefaultTargetConfig(), nil)
+	if err != nil {
+		return nil, err
+	}
+	found, outcome := job.find(groups, f.config.CollectionInterval)
+	errs = append(errs, outcome.Invalid...)
+	taken := claimsOf(f.config.Targets)
+	var targets []TargetConfig
+	for _, t := range found {
+		if claimed, left := taken.claim(t); left {
+			targets = append(targets, claimed)
+		}
+	}
+	return targets, errors.Join(errs...)
 }
 
 func (f *targetsFile) wrap(err error) error {

@@ -56,6 +56,47 @@ func TestTheTargetsFileIsReadAgainWhenItChanges(t *testing.T) {
 	assert.Empty(t, h.logs.All())
 }
 
+func TestTheTargetsFileMayBeOneOfPrometheus(t *testing.T) {
+	cfg := testConfig(memoryOnly("http://taken:1"))
+	cfg.CollectionInterval = defaultCollectionInterval
+	cfg.TargetsFile = filepath.Join(t.TempDir(), "targets.yaml")
+	cfg.Targets[0].Profiles["memory"] = ProfileConfig{Enabled: true, Path: "/debug/pprof/allocs"}
+	for _, tc := range []struct{ name, content string }{
+		{"in YAML", `
+- targets: [a:1, taken:1]
+  labels: {job: shop, team: x, __scheme__: https, __meta_x: y, __param_debug: '0'}
+- targets: ['b:2', 'b:2']
+`},
+		{"in JSON", `[
+  {"targets": ["a:1", "taken:1"], "labels": {"job": "shop", "team": "x", "__scheme__": "https", "__meta_x": "y", "__param_debug": "0"}},
+  {"targets": ["b:2", "b:2"]}]`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			writeTargets(t, cfg.TargetsFile, tc.content)
+			h := newHarness(t, cfg, nil)
+			targets, changed, err := newTargetsFile(h.shared).read()
+			require.NoError(t, err)
+			assert.True(t, changed)
+			require.Len(t, targets, 3)
+			assert.Equal(t, map[string]string{
+				"cpu":    "http://b:2/debug/pprof/profile?seconds=5",
+				"memory": "http://b:2/debug/pprof/allocs",
+			}, targets[0].profileURLs())
+			assert.Empty(t, targets[0].ServiceName)
+			assert.Equal(t, "https://a:1/debug/pprof/allocs?debug=0", targets[1].profileURLs()["memory"])
+			assert.Equal(t, "shop", targets[1].ServiceName)
+			assert.Equal(t, map[string]any{"team": "x", "service.instance.id": "a:1"}, targets[1].ResourceAttributes)
+		})
+	}
+	t.Run("with a target that is listed", func(t *testing.T) {
+		writeTargets(t, cfg.TargetsFile, "[{targets: ['taken:1']}]")
+		targets, _, err := newTargetsFile(newHarness(t, cfg, nil).shared).read()
+		require.NoError(t, err)
+		require.Len(t, targets, 1)
+		assert.Equal(t, []string{"cpu"}, targets[0].enabledProfiles())
+	})
+}
+
 func TestATargetThatDidNotChangeKeepsItsIncrements(t *testing.T) {
 	const url = "http://127.0.0.1:1"
 	same, other := memoryOnly(url), memoryOnly(url)
@@ -122,6 +163,9 @@ func TestMistakesInTheTargetsFileAreErrorsOfTheStart(t *testing.T) {
 		{"no list", "targets: []", "expected a list of targets"},
 		{"an unknown key", "- {endpoint: 'http://localhost:1', servce_name: a}", "invalid keys: servce_name"},
 		{"no endpoint", "- {service_name: a}", "targets::0::endpoint: missing"},
+		{"groups with an unknown key", "[{targets: ['h:1']}, {targets: ['h:2'], label: {}}]", "1: field label not found"},
+		{"groups with an address that is a URL", "[{targets: ['http://h:1']}]", "without scheme, user and path"},
+		{"groups among targets", "[{targets: ['h:1']}, {endpoint: 'http://localhost:1'}]", "1: field endpoint not found"},
 		{"a target that is scraped already", "- {endpoint: 'http://localhost:6060'}", "the profile memory of http://localhost:6060 under targets"},
 		{"a file of certificates that is missing", "- {endpoint: 'http://localhost:1', tls: {ca_file: testdata/missing.pem}}", "missing.pem"},
 	} {

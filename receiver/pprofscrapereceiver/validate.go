@@ -20,8 +20,8 @@ import (
 // to write instead.
 func (cfg *Config) Validate() error {
 	var errs []error
-	if len(cfg.Targets) == 0 && cfg.TargetsFile == "" && len(cfg.IncludeFiles) == 0 {
-		errs = append(errs, errors.New("targets: nothing to scrape; give targets, targets_file or include_files"))
+	if len(cfg.Targets) == 0 && cfg.TargetsFile == "" && len(cfg.ScrapeConfigs) == 0 && len(cfg.IncludeFiles) == 0 {
+		errs = append(errs, errors.New("targets: nothing to scrape; give targets, targets_file, scrape_configs or include_files"))
 	}
 	if cfg.MaxResponseBodySize <= 0 {
 		errs = append(errs, fmt.Errorf("max_response_body_size: %d bytes would refuse everything; give a positive number",
@@ -32,7 +32,9 @@ func (cfg *Config) Validate() error {
 			errs = append(errs, fmt.Errorf(`include_files::%d: %q is no glob; give a path with *, ? or […]`, i, pattern))
 		}
 	}
-	return errors.Join(append(errs, cfg.validateTargets(cfg.Targets, nil)...)...)
+	errs = append(errs, cfg.validateTargets(cfg.Targets, nil)...)
+	_, mistakes := cfg.compileScrapeConfigs()
+	return errors.Join(append(errs, mistakes...)...)
 }
 
 // validateTargets checks the targets of one list; others are already scraped and

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/json"
 	"path"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,9 +37,15 @@ type Exchange struct {
 	Err      error         // of gRPC's status
 }
 
-// Recorded returns all recorded exchanges, in order.
+// Recorded returns all recorded exchanges, in order. They are not to be changed.
 func Recorded(tb testing.TB) []Exchange {
 	tb.Helper()
+	exchanges, err := recorded()
+	require.NoError(tb, err)
+	return exchanges
+}
+
+var recorded = sync.OnceValues(func() ([]Exchange, error) {
 	var index []struct {
 		Seq          int    `json:"seq"`
 		Name         string `json:"name"`
@@ -50,22 +57,28 @@ func Recorded(tb testing.TB) []Exchange {
 		Code         uint32 `json:"grpc_code_num"`
 		Message      string `json:"grpc_message"`
 	}
-	require.NoError(tb, json.Unmarshal(read(tb, "index.json"), &index))
+	data, err := testdata.ReadFile("testdata/index.json")
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return nil, err
+	}
 	exchanges := make([]Exchange, 0, len(index))
 	for _, entry := range index {
-		e := Exchange{
-			Seq: entry.Seq, Name: entry.Name, Method: path.Base(entry.Method),
-			Request: message(tb, entry.RequestType, entry.RequestFile),
+		e := Exchange{Seq: entry.Seq, Name: entry.Name, Method: path.Base(entry.Method)}
+		if e.Request, err = message(entry.RequestType, entry.RequestFile); err != nil {
+			return nil, err
 		}
-		if entry.Code == uint32(codes.OK) {
-			e.Response = message(tb, entry.ResponseType, entry.ResponseFile)
-		} else {
+		if entry.Code != uint32(codes.OK) {
 			e.Err = status.Error(codes.Code(entry.Code), entry.Message)
+		} else if e.Response, err = message(entry.ResponseType, entry.ResponseFile); err != nil {
+			return nil, err
 		}
 		exchanges = append(exchanges, e)
 	}
-	return exchanges
-}
+	return exchanges, nil
+})
 
 // Named returns one recorded exchange.
 func Named(tb testing.TB, name string) Exchange {
@@ -79,18 +92,15 @@ func Named(tb testing.TB, name string) Exchange {
 	return Exchange{}
 }
 
-func message(tb testing.TB, typeName, file string) proto.Message {
-	tb.Helper()
+func message(typeName, file string) (proto.Message, error) {
 	t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(typeName))
-	require.NoError(tb, err)
+	if err != nil {
+		return nil, err
+	}
+	data, err := testdata.ReadFile(path.Join("testdata", file))
+	if err != nil {
+		return nil, err
+	}
 	m := t.New().Interface()
-	require.NoError(tb, proto.Unmarshal(read(tb, file), m), file)
-	return m
-}
-
-func read(tb testing.TB, name string) []byte {
-	tb.Helper()
-	data, err := testdata.ReadFile(path.Join("testdata", name))
-	require.NoError(tb, err)
-	return data
+	return m, proto.Unmarshal(data, m)
 }

@@ -84,6 +84,7 @@ func newBatch(a *Aggregator) *batch {
 	b.fillResource = b.resource.fill
 	b.fillGroup = b.writeGroup
 	b.fillRule = b.writeRuleGroup
+	b.rules.matcher = newMatcher(a.selection.Rules, &b.symbols)
 	return b
 }
 
@@ -100,6 +101,7 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 		b.generation = b.symbols.Generation()
 		b.known.ids = nil
 		b.chosen, b.matched = nil, nil
+		b.rules.forgetFunctions()
 	}
 	b.extraction.reset(b.selection.Extractors, &b.symbols, functionsChanged)
 	b.slots.reset(b.symbols.Stacks())

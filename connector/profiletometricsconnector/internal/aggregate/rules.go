@@ -5,11 +5,11 @@ package aggregate // import "github.com/profiletometrics/profiletometrics/connec
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/automaton"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/selection"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
@@ -37,12 +37,15 @@ type ruleTable struct {
 	// perStack are the rules of a row that need a look at each stack.
 	perStack []int
 
-	// stacks are what is known of each stack, by pattern and, one up, index of
-	// the stack table.
-	stacks [][]verdict
-	// text is the stack that was written out last.
-	text      []byte
-	textStack int32
+	// matcher knows the patterns; nil where there are none.
+	matcher *automaton.Matcher
+	// stacks are the patterns that each stack matches, by index of the stack
+	// table, one up; 0 for a stack that no rule has asked about.
+	stacks []automaton.Verdict
+	// matching are the weights of an output's stacks, by the patterns that they
+	// match; matched lists those that have any.
+	matching []matchingStacks
+	matched  []automaton.Verdict
 
 	// Series are numbered by their rule and attributes, for longer than a
 	// batch: most come again in the next.
@@ -75,21 +78,35 @@ const (
 // maxRuleSeries is how many series are remembered from batch to batch.
 const maxRuleSeries = 1 << 16
 
-// unwritten is no stack, not even the one that isn't there.
-const unwritten = noStack - 1
+// matchingStacks is what stacks that match the same patterns add up to.
+type matchingStacks struct {
+	weight  int64
+	touched bool
+}
+
+// newMatcher returns what applies the rules' patterns to stacks; nil where there
+// are none.
+func newMatcher(rules *selection.Rules, dictionary *symbols.Dictionary) *automaton.Matcher {
+	if rules.None() || rules.Nodes().Len() == 0 {
+		return nil
+	}
+	return automaton.NewMatcher(rules.Nodes(), func(function symbols.FunctionID) string {
+		return dictionary.Function(function).Name
+	})
+}
+
+// forgetFunctions is for when function IDs have lost their meaning.
+func (t *ruleTable) forgetFunctions() {
+	if t.matcher != nil {
+		t.matcher.Forget()
+	}
+}
 
 func (t *ruleTable) reset(rules *selection.Rules) {
 	if rules.None() {
 		return
 	}
-	t.places = t.places[:0]
-	for len(t.stacks) < rules.Nodes() {
-		t.stacks = append(t.stacks, nil)
-	}
-	for i := range t.stacks {
-		t.stacks[i] = t.stacks[i][:0]
-	}
-	t.textStack = unwritten
+	t.places, t.stacks = t.places[:0], t.stacks[:0]
 	if t.ids == nil || len(t.keys) > maxRuleSeries {
 		t.ids, t.keys, t.sums = make(map[string]int32), nil, nil
 	}
@@ -221,7 +238,7 @@ func (b *batch) sumRules(row []int32, targets []measure.Target, out output) {
 	for i, place := range row {
 		switch {
 		case place == refused:
-		case b.selection.Rules.Rule(targets[i].Rule).Node != selection.AnyNode || len(b.exemplars.ofSlots) > 0:
+		case b.node(targets[i]) != selection.AnyNode || len(b.exemplars.ofSlots) > 0:
 			t.perStack = append(t.perStack, i)
 		default:
 			if !summed {
@@ -233,14 +250,54 @@ func (b *batch) sumRules(row []int32, targets []measure.Target, out output) {
 	if len(t.perStack) == 0 {
 		return
 	}
+	b.sumStacks(out)
+	for _, verdict := range t.matched {
+		for _, i := range t.perStack {
+			if t.takes(verdict, b.node(targets[i])) {
+				t.add(i, row[i], t.matching[verdict].weight)
+			}
+		}
+		t.matching[verdict] = matchingStacks{}
+	}
+	if len(b.exemplars.ofSlots) > 0 {
+		b.exemplifyRules(row, targets, out)
+	}
+}
+
+func (b *batch) node(target measure.Target) int { return b.selection.Rules.Rule(target.Rule).Node }
+
+// sumStacks adds the weights of an output's stacks up by the patterns that they
+// match: there are fewer of these sets than of stacks.
+func (b *batch) sumStacks(out output) {
+	t := &b.rules
+	t.matched = t.matched[:0]
 	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
 		s := &b.slots.slots[number]
 		if s.weight == 0 {
 			continue
 		}
+		verdict := b.matchStack(s.stack)
+		sum := at(&t.matching, int(verdict))
+		if !sum.touched {
+			sum.touched = true
+			t.matched = append(t.matched, verdict)
+		}
+		sum.weight = measure.Add(sum.weight, s.weight)
+	}
+}
+
+// exemplifyRules gives the exemplars of an output to the rules of a row.
+func (b *batch) exemplifyRules(row []int32, targets []measure.Target, out output) {
+	t := &b.rules
+	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+		s := &b.slots.slots[number]
+		if s.weight == 0 || s.exemplars == 0 {
+			continue
+		}
+		verdict := b.matchStack(s.stack)
 		for _, i := range t.perStack {
-			if b.nodeMatches(b.selection.Rules.Rule(targets[i].Rule).Node, s.stack) {
-				b.exemplifyRule(t.add(i, row[i], s.weight), s)
+			if t.takes(verdict, b.node(targets[i])) {
+				b.exemplifyRule(&t.sums[row[i]-firstSeries], s)
 			}
 		}
 	}
@@ -248,9 +305,6 @@ func (b *batch) sumRules(row []int32, targets []measure.Target, out output) {
 
 // exemplifyRule keeps the heaviest exemplars of a slot that a rule counted.
 func (b *batch) exemplifyRule(sum *ruleSum, s *slot) {
-	if s.exemplars == 0 {
-		return
-	}
 	for _, exemplar := range b.exemplars.ofSlots[s.exemplars-1] {
 		sum.exemplars = series.KeepHeaviest(sum.exemplars, exemplar, b.exemplars.limit)
 	}
@@ -265,7 +319,7 @@ func (b *batch) sum(out output) int64 {
 }
 
 // add adds to a series of the i-th rule of the profile.
-func (t *ruleTable) add(i int, place int32, weight int64) *ruleSum {
+func (t *ruleTable) add(i int, place int32, weight int64) {
 	number := place - firstSeries
 	sum := &t.sums[number]
 	if !sum.touched {
@@ -273,50 +327,28 @@ func (t *ruleTable) add(i int, place int32, weight int64) *ruleSum {
 		t.touched[i] = append(t.touched[i], number)
 	}
 	sum.weight = measure.Add(sum.weight, weight)
-	return sum
 }
 
-// nodeMatches applies a pattern to a stack, once.
-func (b *batch) nodeMatches(node int, stack int32) bool {
-	if node == selection.AnyNode {
-		return true
-	}
-	t := &b.rules
-	if len(t.stacks[node]) == 0 {
-		t.stacks[node] = emptied(t.stacks[node], b.symbols.Stacks()+1)
-	}
-	known := &t.stacks[node][stack+1]
-	if *known == open {
-		b.writeStack(stack)
-		*known = no
-		if b.selection.Rules.NodeMatches(node, t.text) {
-			*known = yes
-		}
-	}
-	return *known == yes
+// takes says whether a node is among the patterns that a stack matches.
+func (t *ruleTable) takes(verdict automaton.Verdict, node int) bool {
+	return node == selection.AnyNode || t.matcher.Has(verdict, node)
 }
 
-// writeStack writes a stack out for the patterns: the names from the root to
-// the leaf, with inlined functions in the order of their calls.
-func (b *batch) writeStack(stack int32) {
+// matchStack applies all patterns to a stack, once.
+func (b *batch) matchStack(stack int32) automaton.Verdict {
 	t := &b.rules
-	if t.textStack == stack {
-		return
+	if t.matcher == nil {
+		return 0
 	}
-	t.text = t.text[:0]
-	locations := b.symbols.StackLocations(stack)
-	for i := locations.Len() - 1; i >= 0; i-- {
-		for _, frame := range slices.Backward(b.symbols.LocationFrames(locations.At(i))) {
-			if len(t.text) > 0 {
-				t.text = append(t.text, selection.NodeSeparator)
-			}
-			t.text = append(t.text, b.symbols.Function(frame.Function).Name...)
-		}
+	if len(t.stacks) == 0 {
+		t.stacks = emptied(t.stacks, b.symbols.Stacks()+1)
+		t.matcher.Begin(b.symbols.Functions())
 	}
-	if len(t.text) == 0 {
-		t.text = append(t.text, symbols.Unknown...)
+	verdict := &t.stacks[stack+1]
+	if *verdict == 0 {
+		*verdict = t.matcher.Match(b.symbols.StackFrames(stack))
 	}
-	t.textStack = stack
+	return *verdict
 }
 
 // noAttributes is the key of the resource that rules have: none of the input's

@@ -6,9 +6,12 @@ package selection // import "github.com/profiletometrics/profiletometrics/connec
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/automaton"
 )
 
 // Rules are the compiled export rules, numbered from 1 in the order in which
@@ -19,7 +22,7 @@ type Rules struct {
 	names  []string
 	byName map[string]int32
 	// nodes are the distinct patterns on stacks.
-	nodes   []*regexp.Regexp
+	nodes   automaton.Program
 	byNodes map[string]int
 }
 
@@ -90,17 +93,30 @@ func (r *Rules) node(path, pattern string) (int, error) {
 	if position, ok := r.byNodes[pattern]; ok {
 		return position, nil
 	}
-	re, err := regexp.Compile(pattern)
+	re, prog, err := compileNode(pattern)
 	if err != nil {
 		return AnyNode, fmt.Errorf("%s: %q is neither %q nor a valid RE2 regular expression: %w; see https://github.com/google/re2/wiki/Syntax", path, pattern, NodeTotal, err)
 	}
 	if r.byNodes == nil {
 		r.byNodes = make(map[string]int)
 	}
-	position := len(r.nodes)
-	r.nodes = append(r.nodes, re)
+	position := r.nodes.Add(re, prog)
 	r.byNodes[pattern] = position
 	return position, nil
+}
+
+// compileNode compiles a pattern in the two forms that an automaton takes.
+func compileNode(pattern string) (*regexp.Regexp, *syntax.Prog, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, nil, err
+	}
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, nil, err
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	return re, prog, err
 }
 
 // Rule returns the rule of a number.
@@ -109,15 +125,9 @@ func (r *Rules) Rule(number int) *Rule { return &r.rules[number-1] }
 // None is true where there are no rules.
 func (r *Rules) None() bool { return r == nil || len(r.rules) == 0 }
 
-// Nodes is the number of distinct patterns on stacks.
-func (r *Rules) Nodes() int { return len(r.nodes) }
-
-// NodeMatches applies a pattern to a stack: the names of its functions from
-// the root to the leaf, joined by ";".
-func (r *Rules) NodeMatches(node int, stack []byte) bool { return r.nodes[node].Match(stack) }
-
-// NodeSeparator stands between the names of a stack.
-const NodeSeparator = ';'
+// Nodes are the distinct patterns on stacks: on the names of the functions from
+// the root to the leaf, joined by ";". A rule's Node is a position in it.
+func (r *Rules) Nodes() *automaton.Program { return &r.nodes }
 
 // RulePlace is where the value of an attribute belongs among the values that
 // rules look up: a rule finds it by its own name, or else by the name with

@@ -75,7 +75,7 @@ func TestRulesOfOnePatternShareIt(t *testing.T) {
 	for _, node := range []string{"a;b", "c$", "a;b", NodeTotal, ""} {
 		require.NoError(t, rules.Add("r", Expression{}, node, nil))
 	}
-	assert.Equal(t, 2, rules.Nodes())
+	assert.Equal(t, 2, rules.Nodes().Len())
 	assert.Equal(t, rules.Rule(1).Node, rules.Rule(3).Node)
 	assert.Equal(t, AnyNode, rules.Rule(4).Node)
 	assert.Equal(t, AnyNode, rules.Rule(5).Node)

@@ -65,6 +65,7 @@ type Dictionary struct {
 	// a guess that saves finding the next one by its name.
 	successors []FunctionID
 	previous   FunctionID
+	trust      int           // in guesses: how many more may fail
 	unknown    [1]FunctionID // the stack that isn't there
 
 	// By index of the dictionary's tables.
@@ -140,7 +141,7 @@ func (d *Dictionary) Reset(dictionary pprofile.ProfilesDictionary, tellFilesApar
 		d.forget()
 	}
 	d.problems = append(d.problems[:0], Problem{})
-	d.previous = d.unknown[0]
+	d.previous, d.trust = d.unknown[0], trusted
 	d.resolveMappings()
 	d.resolveFunctions()
 	d.resolveLocations()
@@ -265,16 +266,21 @@ func (d *Dictionary) FirstMapping() string {
 	return ""
 }
 
+// trusted is how many guesses may fail in a row.
+const trusted = 32
+
 // identify returns the ID of a function. Many messages list the functions that
 // they have in common in one order, so that the successor of the function before
 // is tried first: comparing a name costs much less than hashing it and finding
-// the hash in a table that no cache holds.
+// the hash in a table that no cache holds. Where the order is another one,
+// guesses would only cost, and end soon.
 func (d *Dictionary) identify(function Function) FunctionID {
-	if len(d.named) > 0 {
+	if d.trust > 0 && len(d.named) > 0 {
 		if guess := d.successors[d.previous]; d.named[guess] == function {
-			d.previous = guess
+			d.previous, d.trust = guess, trusted
 			return guess
 		}
+		d.trust--
 	}
 	id := d.find(function)
 	d.successors[d.previous] = id

@@ -25,13 +25,14 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter         metric.Meter
-	mu            sync.Mutex
-	registrations []metric.Registration
-	Restarts      metric.Int64Counter
-	ScrapedBytes  metric.Int64Counter
-	Scrapes       metric.Int64Counter
-	TargetUp      metric.Int64ObservableGauge
+	meter            metric.Meter
+	mu               sync.Mutex
+	registrations    []metric.Registration
+	DiscoveryTargets metric.Int64ObservableGauge
+	Restarts         metric.Int64Counter
+	ScrapedBytes     metric.Int64Counter
+	Scrapes          metric.Int64Counter
+	TargetUp         metric.Int64ObservableGauge
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -43,6 +44,21 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterDiscoveryTargetsCallback sets callback for observable DiscoveryTargets metric.
+func (builder *TelemetryBuilder) RegisterDiscoveryTargetsCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.DiscoveryTargets, obs: o})
+		return nil
+	}, builder.DiscoveryTargets)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
 }
 
 // RegisterTargetUpCallback sets callback for observable TargetUp metric.
@@ -88,6 +104,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.DiscoveryTargets, err = builder.meter.Int64ObservableGauge(
+		"pprofscrape.discovery.targets",
+		metric.WithDescription("Number of targets that were discovered, by what became of them. [Development]"),
+		metric.WithUnit("{target}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.Restarts, err = builder.meter.Int64Counter(
 		"pprofscrape.restarts",
 		metric.WithDescription("Number of times that counts fell since the previous scrape, so that a new process began anew. [Development]"),
