@@ -78,6 +78,7 @@ type flatAndCumulative struct{ flat, cumulative float64 }
 // What functions have allocated between two profiles is, for every function of the program and to the
 // byte, what pprof reports as the difference of the two.
 func TestAllocationsAreTheDifferenceThatPprofReports(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		args []string

@@ -6,7 +6,10 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,15 +25,19 @@ import (
 
 const programs = repository + "/test/programs"
 
-// burnTimeout is how long a program may take to use burnedCPU on a busy machine.
 const (
-	burnedCPU   = 4 * time.Second
+	burnedCPU = 4 * time.Second
+	// burnTimeout is how long a program may take to use that on a busy machine.
 	burnTimeout = 90 * time.Second
+	// visibleTimeout is how long the collector and Prometheus may take to show a profile.
+	visibleTimeout = 20 * time.Second
 )
 
+// scrapesProgram leaves a program that gets hardly any time of its processor enough for an answer.
 const scrapesProgram = `
 receivers:
   pprofscrape:
+    timeout: 30s
     targets:
       - endpoint: %q
         service_name: %s
@@ -173,6 +180,7 @@ type share struct {
 // among its functions as the program divides its work. The program is idle at the beginning and at
 // the end, so both tell of the same period.
 func TestCPUTimeIsWhatTheOperatingSystemAccounts(t *testing.T) {
+	t.Parallel() // the wait for profiles is most of the time
 	for _, tc := range []struct {
 		name     string
 		start    func(*testing.T) *busyProgram
@@ -181,9 +189,8 @@ func TestCPUTimeIsWhatTheOperatingSystemAccounts(t *testing.T) {
 	}{
 		{
 			"Go", func(t *testing.T) *busyProgram { t.Helper(); return startGoProgram(t) },
-			// Go measures for as long as it is asked to: all the time, but for some tenths of a second
-			// between two profiles.
-			`{memory: {enabled: false}, cpu: {seconds: 8, collection_interval: 8s}}`,
+			// Go measures for as long as it is asked to: all the time, but for a moment between two.
+			`{memory: {enabled: false}, cpu: {seconds: 10}}`,
 			[]share{
 				{"main.handle", 0, 1},
 				{"main.parse", 0.25, 0.25},
@@ -194,7 +201,7 @@ func TestCPUTimeIsWhatTheOperatingSystemAccounts(t *testing.T) {
 		{
 			"Node.js", startNodeProgram,
 			// The profiler runs on between two requests.
-			`{memory: {enabled: false}, cpu: {seconds: 1, collection_interval: 4s}}`,
+			`{memory: {enabled: false}, cpu: {seconds: 1, collection_interval: 4s, keep_sample_types: [{type: cpu}]}}`,
 			[]share{
 				{"handle", 0, 1},
 				{"parse", 0.25, 0.25},
@@ -203,24 +210,57 @@ func TestCPUTimeIsWhatTheOperatingSystemAccounts(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel() // the wait for profiles is most of the time
+			t.Parallel()
 			p := tc.start(t)
 			c, prom := p.scrape(t, p.url(), tc.profiles)
 			c.awaitScrapes(t, 1)
-			accounted, measured := p.cpuTime(t), p.cpuSeconds(t, prom, "", "")
-			p.burn(t, burnedCPU)
-			c.awaitScrapes(t, 1)
-			accounted = p.cpuTime(t) - accounted
-			require.EventuallyWithT(t, func(collect *assert.CollectT) {
-				assert.InEpsilon(collect, accounted, p.cpuSeconds(t, prom, "", "")-measured, 0.1)
-			}, settleTimeout, pollInterval)
+			// Where other programs leave this one and the collector hardly any time, more than that may
+			// happen between two profiles. What is lost by a mistake is lost again.
+			if !p.burnIsMeasured(t, c, prom) {
+				require.True(t, p.burnIsMeasured(t, c, prom), "the operating system says otherwise")
+			}
 
 			total := p.cpuSeconds(t, prom, "", "")
-			t.Logf("%.2f s in the metrics, %.2f s in the operating system", total-measured, accounted)
 			for _, want := range tc.shares {
 				assert.InDelta(t, want.flat, p.cpuSeconds(t, prom, "_flat", want.function)/total, 0.1, want.function)
 				assert.InDelta(t, want.cumulative, p.cpuSeconds(t, prom, "_cumulative", want.function)/total, 0.1, want.function)
 			}
 		})
 	}
+}
+
+// burnIsMeasured compares the increase in Prometheus with the operating system's account while the
+// program works, to 10 %.
+func (p *busyProgram) burnIsMeasured(t *testing.T, c *collector, prom *prometheus) bool {
+	t.Helper()
+	accounted, measured := p.cpuTime(t), p.cpuSeconds(t, prom, "", "")
+	p.burn(t, burnedCPU)
+	c.awaitScrapes(t, 1) // has the end of the work
+	accounted = p.cpuTime(t) - accounted
+	const tolerance = 0.1
+	increase := 0.0
+	for deadline := time.Now().Add(visibleTimeout); time.Now().Before(deadline); time.Sleep(pollInterval) {
+		increase = p.cpuSeconds(t, prom, "", "") - measured
+		if math.Abs(increase-accounted) <= tolerance*accounted {
+			break
+		}
+	}
+	t.Logf("%.2f s in the metrics, %.2f s in the operating system", increase, accounted)
+	return math.Abs(increase-accounted) <= tolerance*accounted
+}
+
+// The recipe for Node.js has the code that the tests run.
+func TestTheRecipeForNodeServesProfilesAsTheProgramDoes(t *testing.T) {
+	code, err := os.ReadFile(programs + "/nodebusy/pprof.js")
+	require.NoError(t, err)
+	_, code, found := bytes.Cut(code, []byte("\n\n")) // after the license
+	require.True(t, found)
+	recipe, err := os.ReadFile(repository + "/docs/recipes/nodejs.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(recipe), "```js\n"+string(code)+"```\n")
+	manifest, err := os.ReadFile(programs + "/nodebusy/package.json")
+	require.NoError(t, err)
+	var pins struct{ Dependencies map[string]string }
+	require.NoError(t, json.Unmarshal(manifest, &pins))
+	assert.Contains(t, string(recipe), "npm install --save-exact @datadog/pprof@"+pins.Dependencies["@datadog/pprof"]+"\n")
 }

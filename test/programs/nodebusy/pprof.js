@@ -25,8 +25,9 @@ module.exports = async function pprof (request, response) {
     time.start({ durationMillis: abandoned, intervalMicros: 10_000, withContexts: true, collectCpuTime: true })
   }
   await sleep(seconds * 1000)
-  const profile = time.stop(true)
-  stopping = setTimeout(() => time.stop(), abandoned).unref()
   answering = false
-  response.writeHead(200, { 'Content-Type': 'application/octet-stream' }).end(await encode(profile))
+  stopping = setTimeout(() => time.stop(), abandoned).unref()
+  if (response.destroyed) return // nobody waits any more, so the next answer has it
+  const profile = await encode(time.stop(true))
+  response.writeHead(200, { 'Content-Type': 'application/octet-stream' }).end(profile)
 }
