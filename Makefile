@@ -83,8 +83,9 @@ test: ## Everything CI does: check-generated, vet, lint, unit, fuzz, e2e
 	done
 
 .PHONY: unit
-unit: cc ## Unit, golden and component tests, with the race detector
-	go test -race -timeout 10m ./...
+unit: cc ## Unit, golden and component tests, with the race detector; allocations without
+	go test -race -timeout 20m ./...
+	go test -run 'Allocat' ./connector/...
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)

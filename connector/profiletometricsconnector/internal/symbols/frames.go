@@ -12,15 +12,11 @@ func (d *Dictionary) StackFrames(index int32) []FunctionID {
 		return d.unknown[:]
 	}
 	indices := d.stacks.At(int(index)).LocationIndices()
-	functions, only := d.room(indices.Len()), d.only
+	functions := d.room(indices.Len())
 	n := 0
 	for i := range indices.Len() {
 		location := indices.At(i)
-		function := several
-		if known := int(uint32(location)); known < len(only) {
-			function = only[known]
-		}
-		if function != several {
+		if function := d.functionAt(location); function != several {
 			functions[n] = function
 			n++
 			continue

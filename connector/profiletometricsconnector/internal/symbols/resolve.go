@@ -22,14 +22,11 @@ func (d *Dictionary) StackFunctions(index int32) []FunctionID {
 	d.nextEpoch()
 	indices := d.stacks.At(int(index)).LocationIndices()
 	problem := problemID(0)
-	functions, only, mark, epoch := d.room(indices.Len()), d.only, d.mark, d.epoch
+	functions, mark, epoch := d.room(indices.Len()), d.mark, d.epoch
 	n := 0
 	for i := range indices.Len() {
 		location := indices.At(i)
-		function := several
-		if known := int(uint32(location)); known < len(only) {
-			function = only[known]
-		}
+		function := d.functionAt(location)
 		if function == several {
 			functions, n = d.addFrames(functions, n, location, indices.Len()-i)
 			problem = d.firstProblem(problem, location)
@@ -48,31 +45,14 @@ func (d *Dictionary) StackFunctions(index int32) []FunctionID {
 	return functions[:n]
 }
 
-// StackHas says whether any function of a stack is among those marked, by
-// function ID.
-func (d *Dictionary) StackHas(index int32, marked []bool) bool {
-	if index <= 0 || int(index) >= len(d.stackProblems) {
-		return marked[d.unknown[0]]
+// functionAt is the function of a location's only frame, or several, which is
+// also that of a location that isn't there.
+func (d *Dictionary) functionAt(location int32) FunctionID {
+	// As an unsigned number, a negative one is out of range like all others.
+	if known := int(uint32(location)); known < len(d.only) {
+		return d.only[known]
 	}
-	indices := d.stacks.At(int(index)).LocationIndices()
-	for i := range indices.Len() {
-		function := several
-		if known := int(uint32(indices.At(i))); known < len(d.only) {
-			function = d.only[known]
-		}
-		if function != several {
-			if marked[function] {
-				return true
-			}
-			continue
-		}
-		for _, frame := range d.LocationFrames(indices.At(i)) {
-			if marked[frame.Function] {
-				return true
-			}
-		}
-	}
-	return indices.Len() == 0 && marked[d.unknown[0]]
+	return several
 }
 
 // countIf is 1 if the condition is true.
