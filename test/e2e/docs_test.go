@@ -86,14 +86,30 @@ func TestQueriesInTheDocumentationParse(t *testing.T) {
 		name, err := filepath.Rel(repository, file)
 		require.NoError(t, err)
 		for _, block := range fencedBlocks(string(text), "promql") {
-			found++
-			t.Run(fmt.Sprintf("%s:%d", name, block.line), func(t *testing.T) {
-				_, err := prom.query(t.Context(), block.text)
-				require.NoError(t, err)
-			})
+			for _, query := range queries(block.text) {
+				found++
+				t.Run(fmt.Sprintf("%s:%d", name, block.line), func(t *testing.T) {
+					_, err := prom.query(t.Context(), query)
+					require.NoError(t, err)
+				})
+			}
 		}
 	}
 	assert.Positive(t, found)
+}
+
+// queries returns those of a block: each begins with a line that is neither indented nor only
+// closes a parenthesis.
+func queries(block string) []string {
+	var queries []string
+	for line := range strings.Lines(block) {
+		if len(queries) == 0 || !strings.ContainsAny(line[:1], " )\n") {
+			queries = append(queries, line)
+		} else {
+			queries[len(queries)-1] += line
+		}
+	}
+	return queries
 }
 
 // fencedBlock is a fenced block of a Markdown text, and the line it begins in.

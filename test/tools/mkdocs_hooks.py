@@ -29,6 +29,7 @@ PAGES = [
     "cmd/*/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
 ]
 
 INLINE_LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
