@@ -21,33 +21,39 @@ func allocationsOf(t *testing.T, c *profilesToMetrics, profiles pprofile.Profile
 }
 
 // aHandful is what the allocations of two sizes of a batch may differ by: the
-// race detector and the collection of garbage make pools forget.
+// collection of garbage makes pools forget.
 const aHandful = 16
 
 // raceDetector is set where it is in use.
 var raceDetector bool
 
+// skipWithRaceDetector leaves tests of allocations to a run without it: it makes
+// pools, such as regexp's, forget, and large batches take minutes.
+func skipWithRaceDetector(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("make unit runs it without the race detector too")
+	}
+}
+
 // TestSamplesAndStacksCostNoAllocation sends the batches of the same host with
 // ten times, and with a hundred times as many samples and stacks.
 func TestSamplesAndStacksCostNoAllocation(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	skipWithRaceDetector(t)
 	batches := map[int]pprofile.Profiles{}
 	for _, samples := range []int{2_000, 20_000, 200_000} {
 		batches[samples] = testprofile.Host(samples).Profiles()
 		batches[samples].MarkReadOnly()
 	}
 	for _, tt := range []struct {
-		name     string
-		change   func(*Config)
-		patterns bool // are matched in each call
+		name   string
+		change func(*Config)
 	}{
 		{name: "the defaults", change: func(*Config) {}},
 		{name: "no limits", change: unlimited},
 		{name: "most functions overflow", change: func(config *Config) { config.Metrics.Function.Limit = 5 }},
 		{name: "a dimension of samples", change: func(config *Config) { config.Dimensions = []string{"thread.name"} }},
-		{name: "rules on attributes of samples", patterns: true, change: func(config *Config) {
+		{name: "rules on attributes of samples", change: func(config *Config) {
 			config.ExportRules = map[string]ExportRuleConfig{"of_a_cpu": {
 				Expr: `{cpu.logical_number=~"[0-3]"}`, GroupBy: []string{"cpu.logical_number", "thread_name"},
 			}}
@@ -59,9 +65,6 @@ func TestSamplesAndStacksCostNoAllocation(t *testing.T) {
 		{name: "rules on stacks", change: stackRules},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if raceDetector && tt.patterns {
-				t.Skip("with the race detector, regexp forgets its memory")
-			}
 			allocations := map[int]float64{}
 			for samples, profiles := range batches {
 				allocations[samples] = allocationsOf(t, steadyConnector(t, profiles, tt.change), profiles)
@@ -84,6 +87,7 @@ func stackRules(config *Config) {
 // TestKnownSeriesCostNoAllocation sends a batch to a connector that knows
 // nothing else, and to one that knows three times as many series of other hosts.
 func TestKnownSeriesCostNoAllocation(t *testing.T) {
+	skipWithRaceDetector(t)
 	profiles := testprofile.Host(2_000).Profiles()
 	profiles.MarkReadOnly()
 	alone := steadyConnector(t, profiles, unlimited)

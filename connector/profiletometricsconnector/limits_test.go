@@ -5,6 +5,7 @@ package profiletometricsconnector_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -26,34 +27,82 @@ func TestWhatOverflowsIsCountedOnce(t *testing.T) {
 		for seed := range uint64(10) {
 			t.Run(fmt.Sprintf("limit %d, seed %d", limit, seed), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, uint64(limit)))
-				samples := randomSamples(random)
+				samples := randomSamples(random, 14)
 				got := sumsOf(convert(t, fmt.Sprintf("metrics: {cpu: {unit: ns}, function: {limit: %d}}\ndimensions: [thread.name]\n", limit),
 					testprofile.New(t, testprofile.Resource{Profiles: []testprofile.Profile{{SampleType: "cpu/nanoseconds", Samples: samples}}})))
 				assert.LessOrEqual(t, len(withoutOverflow(got["cpu_time.cumulative"])), limit)
 
-				want := sums{"cpu_time": {}, "cpu_time.flat": {}, "cpu_time.cumulative": {}}
-				for _, sample := range samples {
-					want.addSample(sample, got["cpu_time.cumulative"])
-				}
-				for metric, functions := range want {
-					for function, weight := range functions {
-						if weight == 0 {
-							delete(functions, function)
-						}
-					}
-					assert.Equal(t, functions, got[metric], metric)
-				}
+				assertCountedOnce(t, samples, "", got)
 			})
 		}
 	}
 }
 
-func randomSamples(random *rand.Rand) []testprofile.Sample {
+// TestWhatOverflowsIsCountedOnceInEveryBatch does so for each of many batches,
+// in which other functions overflow than in the one before, or the same, in
+// another resource, or where one of them is excluded.
+func TestWhatOverflowsIsCountedOnceInEveryBatch(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			excluded := map[string]string{"a": "", "b": "c"}
+			sink := new(consumertest.MetricsSink)
+			conn := start(t, `
+metrics: {cpu: {unit: ns}, function: {limit: 4, exclude: [{equals: c, when: {service.name: b}}]}}
+aggregation_temporality: delta
+metrics_flush_interval: 0s
+dimensions: [thread.name]
+`, sink)
+			for range 30 {
+				service := string(rune('a' + random.IntN(2)))
+				samples := randomSamples(random, 4+random.IntN(6))
+				sink.Reset()
+				consume(t, conn, testprofile.New(t, testprofile.Resource{
+					Attributes: testprofile.Attributes{"service.name": service},
+					Profiles:   []testprofile.Profile{{SampleType: "cpu/nanoseconds", Samples: samples}},
+				}))
+				assertCountedOnce(t, samples, excluded[service], sumsOf(sink.AllMetrics()))
+			}
+			require.NoError(t, conn.Shutdown(t.Context()))
+		})
+	}
+}
+
+// assertCountedOnce compares what came out with the samples, of which one
+// function is excluded: those without series of their own are in overflow.
+func assertCountedOnce(t *testing.T, samples []testprofile.Sample, excluded string, got sums) {
+	t.Helper()
+	own := maps.Clone(got["cpu_time.cumulative"])
+	if excluded != "" {
+		require.NotContains(t, own, excluded)
+		if own == nil {
+			own = map[string]float64{}
+		}
+		own[excluded] = 1 // not in overflow either
+	}
+	want := sums{"cpu_time": {}, "cpu_time.flat": {}, "cpu_time.cumulative": {}}
+	for _, sample := range samples {
+		want.addSample(sample, own)
+	}
+	for metric, functions := range want {
+		for function, weight := range functions {
+			if weight == 0 || excluded != "" && function == excluded {
+				delete(functions, function)
+			}
+		}
+		if len(functions) == 0 {
+			functions = nil
+		}
+		assert.Equal(t, functions, got[metric], metric)
+	}
+}
+
+func randomSamples(random *rand.Rand, functions int) []testprofile.Sample {
 	samples := make([]testprofile.Sample, 1+random.IntN(30))
 	for i := range samples {
 		var stack []string
 		for range 1 + random.IntN(6) { // with recursion
-			stack = append(stack, string(rune('a'+random.IntN(14))))
+			stack = append(stack, string(rune('a'+random.IntN(functions))))
 		}
 		samples[i] = testprofile.Sample{
 			Stack:      testprofile.Stack(stack...),

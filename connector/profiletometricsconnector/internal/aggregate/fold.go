@@ -125,18 +125,22 @@ func (b *batch) update(name series.Resource, profile pprofile.Profile, target me
 type countedOutput struct {
 	output      output
 	first, last int // of batch.weights
+	// overflow is the weight of the stacks of which a function overflows, if
+	// those do that did before: functionTable.changes is then what it was.
+	overflow int64
+	changes  int
 }
 
 func (b *batch) addOutputs(update *series.Update, target measure.Target) {
 	b.weights, b.weightIDs, b.waiting = b.weights[:0], b.weightIDs[:0], b.waiting[:0]
 	for _, out := range b.outputs.outputs {
-		first := len(b.weights)
-		total := b.fold(out)
+		first, changes := len(b.weights), b.functions.changes
+		total, overflow := b.fold(out)
 		b.weigh(update, target.Factor)
 		name := b.group(out)
 		added := update.Add(name, measure.Multiply(total, target.Factor), b.weights[first:])
 		b.functions.clear()
-		counted := countedOutput{out, first, len(b.weights)}
+		counted := countedOutput{out, first, len(b.weights), overflow, changes}
 		if added.Waiting {
 			b.waiting = append(b.waiting, counted)
 			continue
@@ -179,13 +183,18 @@ type functionTable struct {
 	// their discovery.
 	touched []symbols.FunctionID
 	n       int
-	// overflowed marks those of an output that found no cumulative series.
-	overflowed []bool
+	// overflow is the weight of the output's stacks that have a function which is
+	// marked as overflowed, and changes counts the changes of such marks.
+	overflow int64
+	changes  int
 }
 
 type functionWeight struct {
 	flat, cumulative int64
 	touched          bool
+	// overflowed is 1 for a function that found no cumulative series in the
+	// output that it was in last. Most functions that overflow do so again.
+	overflowed uint8
 }
 
 // reset makes room for so many functions.
@@ -194,13 +203,13 @@ func (t *functionTable) reset(functions int) {
 		t.weights = append(t.weights, make([]functionWeight, missing)...)
 		// One more than there are functions: add writes before it counts.
 		t.touched = append(t.touched, make([]symbols.FunctionID, functions+1-len(t.touched))...)
-		t.overflowed = append(t.overflowed, make([]bool, missing)...)
 	}
 }
 
 // add adds the weight of a stack to its functions, the leaf's first.
 func (t *functionTable) add(functions []symbols.FunctionID, weight int64) {
 	weights, touched, n := t.weights, t.touched, t.n
+	overflowed := uint8(0)
 	for _, function := range functions {
 		sum := &weights[function]
 		touched[n] = function
@@ -208,24 +217,41 @@ func (t *functionTable) add(functions []symbols.FunctionID, weight int64) {
 			n++
 		}
 		sum.touched = true
+		overflowed |= sum.overflowed
 		sum.cumulative = measure.Add(sum.cumulative, weight)
 	}
 	t.n = n
+	if overflowed != 0 {
+		t.overflow = measure.Add(t.overflow, weight)
+	}
 	leaf := &weights[functions[0]]
 	leaf.flat = measure.Add(leaf.flat, weight)
 }
 
 func (t *functionTable) clear() {
 	for _, function := range t.touched[:t.n] {
-		t.weights[function] = functionWeight{}
+		sum := &t.weights[function]
+		*sum = functionWeight{overflowed: sum.overflowed}
 	}
-	t.n = 0
+	t.n, t.overflow = 0, 0
+}
+
+// mark says whether a function overflowed.
+func (t *functionTable) mark(function symbols.FunctionID, overflowed bool) {
+	mark := uint8(0)
+	if overflowed {
+		mark = 1
+	}
+	if sum := &t.weights[function]; sum.overflowed != mark {
+		sum.overflowed = mark
+		t.changes++
+	}
 }
 
 // fold adds the weights of an output's stacks up by function, once per stack
-// and function, and returns their total.
-func (b *batch) fold(out output) int64 {
-	total := int64(0)
+// and function, and returns their total, and that of the stacks that overflow
+// if the same functions do as before.
+func (b *batch) fold(out output) (total, overflow int64) {
 	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
 		s := &b.slots.slots[number]
 		if s.weight == 0 {
@@ -234,7 +260,7 @@ func (b *batch) fold(out output) int64 {
 		total = measure.Add(total, s.weight)
 		b.functions.add(b.symbols.StackFunctions(s.stack), s.weight)
 	}
-	return total
+	return total, b.functions.overflow
 }
 
 // weigh lists the weights of the chosen functions, in base units, after those
@@ -242,6 +268,7 @@ func (b *batch) fold(out output) int64 {
 func (b *batch) weigh(update *series.Update, factor int64) {
 	for _, id := range b.functions.touched[:b.functions.n] {
 		if !b.isChosen(id) {
+			b.functions.mark(id, false)
 			continue
 		}
 		weight := &b.functions.weights[id]
@@ -258,17 +285,23 @@ func (b *batch) weigh(update *series.Update, factor int64) {
 // function found no cumulative series.
 func (b *batch) overflowed(of countedOutput) int64 {
 	for i := of.first; i < of.last; i++ {
-		b.functions.overflowed[b.weightIDs[i]] = b.weights[i].CumulativeOverflowed
+		b.functions.mark(b.weightIDs[i], b.weights[i].CumulativeOverflowed)
+	}
+	if b.functions.changes == of.changes {
+		return of.overflow
 	}
 	total := int64(0)
 	for number := of.output.first; number != endOfList; number = b.slots.slots[number].next {
 		s := &b.slots.slots[number]
-		if s.weight != 0 && b.symbols.StackHas(s.stack, b.functions.overflowed) {
-			total = measure.Add(total, s.weight)
+		if s.weight == 0 {
+			continue
 		}
-	}
-	for i := of.first; i < of.last; i++ {
-		b.functions.overflowed[b.weightIDs[i]] = false
+		for _, function := range b.symbols.StackFunctions(s.stack) {
+			if b.functions.weights[function].overflowed != 0 {
+				total = measure.Add(total, s.weight)
+				break
+			}
+		}
 	}
 	return total
 }

@@ -331,12 +331,6 @@ func FuzzIndices(f *testing.F) {
 				}
 			}
 			d.LeafLocation(stack)
-			for _, marked := range sorted {
-				among := make([]bool, d.Functions())
-				require.False(t, d.StackHas(stack, among))
-				among[marked] = true
-				require.True(t, d.StackHas(stack, among))
-			}
 		}
 	})
 }

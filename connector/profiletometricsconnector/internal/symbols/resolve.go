@@ -45,29 +45,6 @@ func (d *Dictionary) StackFunctions(index int32) []FunctionID {
 	return functions[:n]
 }
 
-// StackHas says whether any function of a stack is among those marked, by
-// function ID.
-func (d *Dictionary) StackHas(index int32, marked []bool) bool {
-	if index <= 0 || int(index) >= len(d.stackProblems) {
-		return marked[d.unknown[0]]
-	}
-	indices := d.stacks.At(int(index)).LocationIndices()
-	for i := range indices.Len() {
-		if function := d.functionAt(indices.At(i)); function != several {
-			if marked[function] {
-				return true
-			}
-			continue
-		}
-		for _, frame := range d.LocationFrames(indices.At(i)) {
-			if marked[frame.Function] {
-				return true
-			}
-		}
-	}
-	return indices.Len() == 0 && marked[d.unknown[0]]
-}
-
 // functionAt is the function of a location's only frame, or several, which is
 // also that of a location that isn't there.
 func (d *Dictionary) functionAt(location int32) FunctionID {
