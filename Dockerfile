@@ -58,7 +58,7 @@ USER 65532:65532
 # OTLP by gRPC and HTTP, the collector's own metrics, the metrics, health.
 EXPOSE 4317 4318 8888 9464 13133
 
-# Profiles are an alpha signal, off by default. Of several --feature-gates the last wins, so that
-# arguments can still turn the gate off; other arguments than these two replace CMD only.
+# Profiles are an alpha signal, off by default. The last --feature-gates to name a gate wins, so that
+# an argument can turn it off again; arguments replace CMD only.
 ENTRYPOINT ["/otelcol-profiletometrics", "--feature-gates=+service.profilesSupport"]
 CMD ["--config=/etc/otelcol-profiletometrics/config.yaml"]

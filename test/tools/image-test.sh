@@ -5,7 +5,7 @@
 # image-test.sh [IMAGE]: runs a container of IMAGE as a hardened cluster would and checks what it
 # serves. Without IMAGE, it builds the Dockerfile with buildah, upon stand-ins for the base images
 # and with this machine's Go caches, so that it needs no registry and compiles little. Runs with
-# docker or podman ($RUNNER says which).
+# docker or podman ($RUNNER says which); podman also runs the Deployment in k8s/base.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -16,11 +16,10 @@ fail() {
 }
 
 work=$(mktemp -d)
-containers=()
+container=
 cleanup() {
-    for container in "${containers[@]}"; do
-        "$runner" rm -f "$container" >/dev/null 2>&1 || true
-    done
+    [[ -z $container ]] || "$runner" rm -f "$container" >/dev/null 2>&1 || true
+    [[ ! -f $work/deployment.yaml ]] || podman kube down "$work/deployment.yaml" >/dev/null 2>&1 || true
     rm -rf "$work"
 }
 trap cleanup EXIT
@@ -80,30 +79,47 @@ if "$runner" run --rm "${hardened[@]}" --network none "$image" --config=/etc/ote
 fi
 grep -q service.profilesSupport "$work/gated" || fail "without the feature gate it said: $(cat "$work/gated")"
 
-# Running: healthy, and it measures itself.
-container=$("$runner" run -d "${hardened[@]}" -p 127.0.0.1::13133 -p 127.0.0.1::9464 -p 127.0.0.1::8888 "$image")
-containers+=("$container")
-address() { "$runner" port "$container" "$1/tcp" | head -n 1; }
-
-# await PORT PATH TEXT waits until what the container serves contains the text.
+# await URL TEXT waits until what is served there contains the text.
 await() {
-    local url
-    url=http://$(address "$1")$2
     for _ in {1..60}; do
-        if curl -fsS --max-time 5 "$url" >"$work/answer" 2>"$work/error" && grep -q "$3" "$work/answer"; then
-            echo "ok: $2 of port $1 has $3"
+        if curl -fsS --max-time 5 "$1" >"$work/answer" 2>"$work/error" && grep -q "$2" "$work/answer"; then
+            echo "ok: $1 has $2"
             return
         fi
         sleep 1
     done
-    "$runner" logs "$container" >&2 || true
-    fail "$url never had $3; last: $(head -c 500 "$work/answer") $(cat "$work/error")"
+    [[ -z $container ]] || "$runner" logs "$container" >&2 || true
+    fail "$1 never had $2; last: $(head -c 500 "$work/answer") $(cat "$work/error")"
 }
-await 13133 / 'Server available'
-await 9464 /metrics '^memory_usage_flat_bytes{'
-await 8888 /metrics '^otelcol_connector_profiletometrics_samples'
+
+# Running: healthy, and it measures itself.
+container=$("$runner" run -d "${hardened[@]}" -p 127.0.0.1::13133 -p 127.0.0.1::9464 -p 127.0.0.1::8888 "$image")
+address() { "$runner" port "$container" "$1/tcp" | head -n 1; }
+await "http://$(address 13133)/" 'Server available'
+await "http://$(address 9464)/metrics" '^memory_usage_flat_bytes{'
+await "http://$(address 8888)/metrics" '^otelcol_connector_profiletometrics_samples'
 
 "$runner" stop --time 10 "$container" >/dev/null
 code=$("$runner" inspect --format '{{.State.ExitCode}}' "$container")
 [[ $code == 0 ]] || fail "stopped, it ended with code $code"
+
+# The Deployment and its ConfigMap, as they stand in k8s/base: a profile that a pod gets is a metric
+# that names the pod. Podman would listen at this machine's ports of the same numbers, so that they
+# are left out.
+if [[ $runner == podman ]]; then
+    {
+        cat k8s/base/configmap.yaml
+        echo ---
+        sed -e "s|image: otelcol-profiletometrics:.*|image: $image|" -e 's|port: health|port: 13133|' \
+            -e '/^          ports:$/,/^          startupProbe:$/ { /startupProbe/!d }' k8s/base/deployment.yaml
+    } >"$work/deployment.yaml"
+    podman kube play "$work/deployment.yaml" >"$work/pod" 2>"$work/error" || fail "podman kube play: $(cat "$work/error")"
+    infra=$(podman ps -q --filter "pod=$(sed -n '/^Pod:/{n;p}' "$work/pod")" --filter name=infra)
+    ip=$(podman inspect --format '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$infra")
+    await "http://$ip:13133/" 'Server available'
+    curl -fsS --max-time 5 -H 'Content-Type: application/json' --data @test/tools/testdata/profile.json \
+        "http://$ip:4318/v1development/profiles" >/dev/null
+    await "http://$ip:9464/metrics" \
+        '^cpu_time_flat_seconds_total{code_function_name="main.work",collector_instance_id="otelcol-profiletometrics-.*} 0.25'
+fi
 echo "ok: $image, $((bytes / 1000000)) MB"
