@@ -237,7 +237,7 @@ func TestTheExamplesOfTheReadmeAreValid(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1)
-	require.Len(t, blocks, 5)
+	require.Len(t, blocks, 6)
 	for _, block := range blocks {
 		example := string(block[1])
 		if receiver, found := strings.CutPrefix(example, "receivers:\n"); found {
