@@ -223,8 +223,9 @@ func TestBadTargetsLeakNothingAndDelayNobody(t *testing.T) {
 		}
 		eventually(t, func() bool { return failed() >= scrapes }, "the scrapes of the bad targets")
 		assert.Greater(t, good.Load(), int64(scrapes/targets/4), "the good target is scraped as often as any")
+		// One scrape of it may fail on a machine that is busy enough.
+		eventually(t, func() bool { return h.counts(t, "target.up", "target")[url] == 1 }, "the good target is up")
 		up := h.counts(t, "target.up", "target")
-		assert.Equal(t, int64(1), up[url])
 		for _, endpoint := range endpoints {
 			assert.Zero(t, up[endpoint])
 		}
