@@ -123,9 +123,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	test/tools/fuzz.sh $(FUZZTIME) $(CODE)
 
 .PHONY: e2e
-e2e: $(DIST) $(LOAD) ## Run the distribution against a real Prometheus and a real Parca; k8s-test
+e2e: $(DIST) $(LOAD) ## Run the distribution against real Prometheus, Parca and programs; k8s-test
 	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" PARCA_BIN="$$(test/tools/parca.sh $(CACHE))" \
 		OTELCOL_BIN="$(abspath $(DIST))" PARCA_LOAD_BIN="$(abspath $(LOAD))" \
+		NODE_PATH="$$(test/tools/node-modules.sh $(CACHE) test/programs/nodebusy)" \
 		go test -tags e2e -count=1 -timeout 10m -v ./test/e2e/...
 	$(MAKE) k8s-test
 
@@ -167,10 +168,15 @@ tidy: ## Tidy go.mod and go.sum
 tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into the cache
 	test/tools/prometheus.sh $(CACHE)
 	test/tools/parca.sh $(CACHE)
+	test/tools/node-modules.sh $(CACHE) test/programs/nodebusy
+
+.PHONY: docs
+docs: ## Build the documentation into site/, with Debian's mkdocs
+	test/tools/docs.sh
 
 .PHONY: clean
 clean: ## Remove what was built; the tools stay in the cache
-	rm -rf dist dist-*
+	rm -rf dist dist-* site
 
 .PHONY: cc
 cc:

@@ -90,7 +90,7 @@ var (
 		"ns": 1, "nanoseconds": 1, "us": 1e3, "microseconds": 1e3,
 		"ms": 1e6, "milliseconds": 1e6, "s": 1e9, "seconds": 1e9,
 	}
-	byteUnits = map[string]float64{"by": 1, "byte": 1, "bytes": 1, "kilobytes": 1 << 10, "kb": 1 << 10, "kiby": 1 << 10, "miby": 1 << 20}
+	byteUnits = map[string]float64{"b": 1, "by": 1, "byte": 1, "bytes": 1, "kilobytes": 1 << 10, "kb": 1 << 10, "kiby": 1 << 10, "miby": 1 << 20}
 )
 
 func measuredBy(dict pprofile.ProfilesDictionary, profile pprofile.Profile) recognized {

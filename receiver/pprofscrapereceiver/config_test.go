@@ -104,6 +104,10 @@ func TestProfilesMergeOverTheirDefaults(t *testing.T) {
 			ProfileConfig{Enabled: true, Path: "/debug/pprof/profile", Seconds: 2},
 		},
 		{
+			"seconds may be the whole interval", "cpu: {seconds: 10}", "cpu",
+			ProfileConfig{Enabled: true, Path: "/debug/pprof/profile", Seconds: 10},
+		},
+		{
 			"enabled alone keeps the path", "goroutine: {enabled: true}", "goroutine",
 			ProfileConfig{Enabled: true, Path: "/debug/pprof/goroutine"},
 		},
@@ -162,7 +166,7 @@ func TestMistakesAreNamedWithTheirKeyAndTheFix(t *testing.T) {
 		{"no CPU time", target("profiles: {cpu: {seconds: 0}}"), []string{"targets::0::profiles::cpu::seconds: must be positive"}},
 		{"no fgprof time", target("profiles: {fgprof: {enabled: true, seconds: 0}}"), []string{"targets::0::profiles::fgprof::seconds: must be positive"}},
 		{"negative seconds", target("profiles: {memory: {seconds: -1}}"), []string{"targets::0::profiles::memory::seconds: must not be negative"}},
-		{"seconds as long as the interval", target("profiles: {cpu: {seconds: 10}}"), []string{"targets::0::profiles::cpu::seconds: 10 is not less than collection_interval (10s)"}},
+		{"seconds longer than the interval", target("profiles: {cpu: {seconds: 11}}"), []string{"targets::0::profiles::cpu::seconds: 11 is more than collection_interval (10s)"}},
 		{"seconds as long as the timeout", target("timeout: 5s"), []string{"targets::0::profiles::cpu::seconds: 5 is not less than the target's timeout (5s)"}},
 		{"no path", target("profiles: {custom: {}}"), []string{"targets::0::profiles::custom::path: missing"}},
 		{"a path that is relative", target("profiles: {custom: {path: debug}}"), []string{`targets::0::profiles::custom::path: "debug" is not a path`}},
@@ -184,7 +188,7 @@ func TestMistakesAreNamedWithTheirKeyAndTheFix(t *testing.T) {
 			[]string{"targets::0::profiles::memory: has the same URL as targets::0::profiles::allocs"},
 		},
 		{"no time for a CPU profile of another name", target("profiles: {process_cpu: {path: '/debug/pprof/profile?a=b'}}"), []string{"targets::0::profiles::process_cpu::seconds: must be positive"}},
-		{"seconds as long as the profile's interval", target("profiles: {cpu: {collection_interval: 3s}}"), []string{"targets::0::profiles::cpu::seconds: 5 is not less than collection_interval (3s)"}},
+		{"seconds longer than the profile's interval", target("profiles: {cpu: {collection_interval: 3s}}"), []string{"targets::0::profiles::cpu::seconds: 5 is more than collection_interval (3s)"}},
 		{"seconds as a parameter", target("profiles: {memory: {params: {seconds: ['5']}}}"), []string{"targets::0::profiles::memory::params: has the parameter seconds"}},
 		{"seconds as a parameter of the target", target("params: {seconds: ['5']}"), []string{"targets::0::params: has the parameter seconds"}},
 		{"seconds in the path", target("profiles: {memory: {path: '/allocs?seconds=5'}}"), []string{"targets::0::profiles::memory::path: has the parameter seconds"}},
@@ -233,7 +237,7 @@ func TestTheExamplesOfTheReadmeAreValid(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1)
-	require.Len(t, blocks, 5)
+	require.Len(t, blocks, 6)
 	for _, block := range blocks {
 		example := string(block[1])
 		if receiver, found := strings.CutPrefix(example, "receivers:\n"); found {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -42,6 +43,28 @@ func TestTheScheduleIsTheSameAfterARestart(t *testing.T) {
 		assert.Zero(t, before.until(scrape))
 		assert.Equal(t, interval, scrape.Add(1).Add(before.until(scrape.Add(1))).Sub(scrape))
 	}
+}
+
+// A CPU profile that is measured over the whole interval takes a little longer than that.
+func TestAScrapeThatOutlastsTheIntervalIsFollowedByTheNextAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const interval, overtime = 5 * time.Second, 100 * time.Millisecond
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var began []time.Time
+		newSchedule(interval, "http://localhost:6060/debug/pprof/profile").run(ctx, 0, func(ctx context.Context) {
+			if ctx.Err() != nil {
+				return // canceled while the next was due already
+			}
+			began = append(began, time.Now())
+			time.Sleep(interval + overtime)
+			if len(began) == 100 {
+				cancel()
+			}
+		})
+		require.Len(t, began, 100)
+		assert.Equal(t, 99*(interval+overtime), began[99].Sub(began[0]))
+	})
 }
 
 func TestTheProfilesOfATargetAreSpread(t *testing.T) {

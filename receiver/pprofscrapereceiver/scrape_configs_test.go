@@ -129,7 +129,7 @@ scrape_configs:
     endpoint: http://h:1
     http_sd_configs: [{url: 'http://h'}, {}]
     relabel_configs: [{action: keepp}]
-    profiles: {cpu: {seconds: 10}, other: {}}
+    profiles: {cpu: {seconds: 11}, other: {}}
   - job_name: a
   - job_name: a
     kubernetes_sd_configs: [{role: pod}]
@@ -140,7 +140,7 @@ scrape_configs:
 		"scrape_configs::0::endpoint: a job finds its targets",
 		"scrape_configs::0::http_sd_configs::1: URL is missing",
 		`scrape_configs::0::relabel_configs::0: unknown relabel action "keepp"`,
-		"scrape_configs::0::profiles::cpu::seconds: 10 is not less than",
+		"scrape_configs::0::profiles::cpu::seconds: 11 is more than",
 		"scrape_configs::0::profiles::other::path: missing",
 		"scrape_configs::1::static_configs: nothing to scrape",
 		`scrape_configs::2::job_name: "a" is the name of scrape_configs::1 too`,

@@ -188,8 +188,8 @@ func (t *TargetConfig) adviceOnSeconds(name string, p ProfileConfig, interval ti
 		return "must be positive: this profile is measured over a time"
 	case p.Seconds == 0:
 		return ""
-	case interval > 0 && duration >= interval:
-		return fmt.Sprintf("%d is not less than collection_interval (%s): the next scrape would begin before this one ends",
+	case interval > 0 && duration > interval:
+		return fmt.Sprintf("%d is more than collection_interval (%s): the next scrape would begin before this one ends",
 			p.Seconds, interval)
 	case t.Client.Timeout > 0 && duration >= t.Client.Timeout:
 		return fmt.Sprintf("%d is not less than the target's timeout (%s): no request could ever succeed",

@@ -43,7 +43,7 @@ func TestConfigurationsInTheDocumentationAreValid(t *testing.T) {
 		require.NoError(t, err)
 		name, err := filepath.Rel(repository, file)
 		require.NoError(t, err)
-		for _, block := range yamlBlocks(string(text)) {
+		for _, block := range fencedBlocks(string(text), "yaml") {
 			if !isConfiguration(t, block.text) {
 				continue
 			}
@@ -54,26 +54,84 @@ func TestConfigurationsInTheDocumentationAreValid(t *testing.T) {
 	assert.Positive(t, found)
 }
 
-// yamlBlock is a fenced block of a Markdown text, and the line it begins in.
-type yamlBlock struct {
+// Every file of rules in the documentation, which is every YAML block with groups, is one that
+// Prometheus accepts.
+func TestRulesInTheDocumentationAreValid(t *testing.T) {
+	promtool := promtool(t)
+	found := 0
+	for _, file := range documentation(t) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, block := range fencedBlocks(string(text), "yaml") {
+			if !strings.HasPrefix(block.text, "groups:") {
+				continue
+			}
+			found++
+			rules := filepath.Join(t.TempDir(), "rules.yaml")
+			require.NoError(t, os.WriteFile(rules, []byte(block.text), 0o600))
+			output, err := exec.CommandContext(t.Context(), promtool, "check", "rules", rules).CombinedOutput()
+			require.NoError(t, err, "%s:%d: %s", file, block.line, output)
+		}
+	}
+	assert.Positive(t, found)
+}
+
+// Every query in the documentation is one that Prometheus evaluates.
+func TestQueriesInTheDocumentationParse(t *testing.T) {
+	prom := startPrometheusFor(t, "127.0.0.1:"+freePorts(t, 1)[0])
+	found := 0
+	for _, file := range documentation(t) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		name, err := filepath.Rel(repository, file)
+		require.NoError(t, err)
+		for _, block := range fencedBlocks(string(text), "promql") {
+			for _, query := range queries(block.text) {
+				found++
+				t.Run(fmt.Sprintf("%s:%d", name, block.line), func(t *testing.T) {
+					_, err := prom.query(t.Context(), query)
+					require.NoError(t, err)
+				})
+			}
+		}
+	}
+	assert.Positive(t, found)
+}
+
+// queries returns those of a block: each begins with a line that is neither indented nor only
+// closes a parenthesis.
+func queries(block string) []string {
+	var queries []string
+	for line := range strings.Lines(block) {
+		if len(queries) == 0 || !strings.ContainsAny(line[:1], " )\n") {
+			queries = append(queries, line)
+		} else {
+			queries[len(queries)-1] += line
+		}
+	}
+	return queries
+}
+
+// fencedBlock is a fenced block of a Markdown text, and the line it begins in.
+type fencedBlock struct {
 	line int
 	text string
 }
 
-func yamlBlocks(text string) []yamlBlock {
-	var blocks []yamlBlock
+func fencedBlocks(text, language string) []fencedBlock {
+	var blocks []fencedBlock
 	var block strings.Builder
 	begin, number, indent := 0, 0, ""
 	for line := range strings.Lines(text) {
 		number++
 		fence := strings.TrimSpace(line)
 		switch {
-		case begin == 0 && fence == "```yaml":
+		case begin == 0 && fence == "```"+language:
 			indent, _, _ = strings.Cut(line, "`")
 			begin = number + 1
 			block.Reset()
 		case begin > 0 && fence == "```":
-			blocks = append(blocks, yamlBlock{line: begin, text: block.String()})
+			blocks = append(blocks, fencedBlock{line: begin, text: block.String()})
 			begin = 0
 		case begin > 0:
 			block.WriteString(strings.TrimPrefix(line, indent))

@@ -7,9 +7,7 @@ package e2e
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -108,10 +106,7 @@ func TestCollectorProfilesItself(t *testing.T) {
 	})
 
 	t.Run("promtool finds nothing wrong with the metrics", func(t *testing.T) {
-		promtool := filepath.Join(filepath.Dir(program(t, "PROMETHEUS_BIN")), "promtool")
-		if _, err := os.Stat(promtool); err != nil {
-			t.Skip("no promtool beside Prometheus")
-		}
+		promtool := promtool(t)
 		body, err := get(t.Context(), "http://"+c.metrics+"/metrics")
 		require.NoError(t, err)
 		check := exec.CommandContext(t.Context(), promtool, "check", "metrics")
