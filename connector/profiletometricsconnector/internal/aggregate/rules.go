@@ -13,7 +13,6 @@ import (
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/selection"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
-	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 )
 
 // ruleTable evaluates export rules. Whether a rule takes samples depends on
@@ -77,30 +76,6 @@ const (
 
 // maxRuleSeries is how many series are remembered from batch to batch.
 const maxRuleSeries = 1 << 16
-
-// matchingStacks is what stacks that match the same patterns add up to.
-type matchingStacks struct {
-	weight  int64
-	touched bool
-}
-
-// newMatcher returns what applies the rules' patterns to stacks; nil where there
-// are none.
-func newMatcher(rules *selection.Rules, dictionary *symbols.Dictionary) *automaton.Matcher {
-	if rules.None() || rules.Nodes().Len() == 0 {
-		return nil
-	}
-	return automaton.NewMatcher(rules.Nodes(), func(function symbols.FunctionID) string {
-		return dictionary.Function(function).Name
-	})
-}
-
-// forgetFunctions is for when function IDs have lost their meaning.
-func (t *ruleTable) forgetFunctions() {
-	if t.matcher != nil {
-		t.matcher.Forget()
-	}
-}
 
 func (t *ruleTable) reset(rules *selection.Rules) {
 	if rules.None() {
@@ -266,26 +241,6 @@ func (b *batch) sumRules(row []int32, targets []measure.Target, out output) {
 
 func (b *batch) node(target measure.Target) int { return b.selection.Rules.Rule(target.Rule).Node }
 
-// sumStacks adds the weights of an output's stacks up by the patterns that they
-// match: there are fewer of these sets than of stacks.
-func (b *batch) sumStacks(out output) {
-	t := &b.rules
-	t.matched = t.matched[:0]
-	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
-		s := &b.slots.slots[number]
-		if s.weight == 0 {
-			continue
-		}
-		verdict := b.matchStack(s.stack)
-		sum := at(&t.matching, int(verdict))
-		if !sum.touched {
-			sum.touched = true
-			t.matched = append(t.matched, verdict)
-		}
-		sum.weight = measure.Add(sum.weight, s.weight)
-	}
-}
-
 // exemplifyRules gives the exemplars of an output to the rules of a row.
 func (b *batch) exemplifyRules(row []int32, targets []measure.Target, out output) {
 	t := &b.rules
@@ -327,28 +282,6 @@ func (t *ruleTable) add(i int, place int32, weight int64) {
 		t.touched[i] = append(t.touched[i], number)
 	}
 	sum.weight = measure.Add(sum.weight, weight)
-}
-
-// takes says whether a node is among the patterns that a stack matches.
-func (t *ruleTable) takes(verdict automaton.Verdict, node int) bool {
-	return node == selection.AnyNode || t.matcher.Has(verdict, node)
-}
-
-// matchStack applies all patterns to a stack, once.
-func (b *batch) matchStack(stack int32) automaton.Verdict {
-	t := &b.rules
-	if t.matcher == nil {
-		return 0
-	}
-	if len(t.stacks) == 0 {
-		t.stacks = emptied(t.stacks, b.symbols.Stacks()+1)
-		t.matcher.Begin(b.symbols.Functions())
-	}
-	verdict := &t.stacks[stack+1]
-	if *verdict == 0 {
-		*verdict = t.matcher.Match(b.symbols.StackFrames(stack))
-	}
-	return *verdict
 }
 
 // noAttributes is the key of the resource that rules have: none of the input's
