@@ -104,6 +104,7 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 		b.rules.forgetFunctions()
 	}
 	b.extraction.reset(b.selection.Extractors, &b.symbols, functionsChanged)
+	b.findInLocations()
 	b.slots.reset(b.symbols.Stacks())
 	b.functions.reset(b.symbols.Functions())
 	if b.selection.Pattern != nil {

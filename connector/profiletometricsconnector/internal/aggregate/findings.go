@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/selection"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 )
@@ -38,15 +40,22 @@ func rankOf(extractor *selection.Extractor, place selection.Place) rank {
 type findingsTable struct {
 	all [][]finding // by number, and then by extractor; 0 is nothing
 	ids map[string]int32
+	// By number: what is found there, and what need not be looked for farther
+	// from the leaf.
+	offers, covers []places
 
-	texts   map[string]int32 // of files and mappings
-	textIDs []int32          // by index of the message's string table: text ID + 1
+	texts   map[string]int32 // of files and mappings, from 1
+	textIDs []int32          // by index of the message's string table; 0 where nobody looked yet
 
 	// Numbers of findings, one up; 0 where nobody looked yet.
 	ofFunction        []int32 // by function ID
 	ofFile, ofMapping []int32 // by text ID
-	ofLocation        []int32 // by index of the message's location table
 	ofStack           []int32 // by index of the message's stack table, one up
+
+	ofFrames   []frameFindings // by function ID, where the function occurred last
+	ofLocation []int32         // numbers, by index of the message's location table
+	ofMissing  int32           // that of a location that isn't there
+	offered    places          // by all locations of the message
 
 	inFrames, inFiles, inMappings bool // some extractor looks there
 
@@ -63,11 +72,17 @@ const joinsRemembered = 1 << 12
 // nothing is the number of no findings.
 const nothing int32 = 0
 
+// frameFindings are those of a frame: a function, and the texts of its file and
+// mapping, or 0 where no extractor looks there.
+type frameFindings struct {
+	file, mapping int32
+	number        int32 // one up
+}
+
 func (t *findingsTable) size() int { return max(len(t.all), len(t.texts)) }
 
 func (t *findingsTable) reset(dictionary *symbols.Dictionary) {
 	t.textIDs = emptied(t.textIDs, dictionary.Strings())
-	t.ofLocation = emptied(t.ofLocation, dictionary.Locations())
 	t.ofStack = emptied(t.ofStack, dictionary.Stacks()+1)
 }
 
@@ -100,6 +115,7 @@ func (t *findingsTable) intern() int32 {
 	}
 	number := int32(len(t.all))
 	t.all = append(t.all, slices.Clone(t.scratch))
+	t.offers, t.covers = append(t.offers, offersOf(t.scratch)), append(t.covers, coversOf(t.scratch))
 	t.ids[string(t.key)] = number
 	return number
 }
@@ -125,6 +141,27 @@ func (t *findingsTable) join(nearer, farther int32) int32 {
 	return known.both
 }
 
+// findInLocations finds what is in each location of the message. As symbols
+// does, it goes through them as they lie in memory, instead of as stacks ask.
+func (b *batch) findInLocations() {
+	t := &b.extraction.findings
+	if !t.inFrames {
+		return
+	}
+	at(&t.ofFrames, b.symbols.Functions())
+	t.ofLocation, t.offered = t.ofLocation[:0], 0
+	for location := range b.symbols.Locations() {
+		number := b.findingsOfLocation(int32(location))
+		t.ofLocation = append(t.ofLocation, number)
+		t.offered |= t.offers[number]
+	}
+	t.ofMissing = b.findingsOfLocation(noLocation)
+	t.offered |= t.offers[t.ofMissing]
+}
+
+// noLocation is the index of no location.
+const noLocation int32 = -1
+
 // findingsOfStack are those of all frames, from the leaf to the root.
 func (b *batch) findingsOfStack(stack int32) int32 {
 	t := &b.extraction.findings
@@ -134,83 +171,98 @@ func (b *batch) findingsOfStack(stack int32) int32 {
 	}
 	found := nothing
 	if t.inFrames {
-		locations := b.symbols.StackLocations(stack)
-		before := nothing
-		for i := range locations.Len() {
-			here := b.findingsOfLocation(locations.At(i))
-			// What was joined once changes nothing any more.
-			if here != nothing && here != before {
-				found, before = t.join(found, here), here
-			}
-		}
+		found = t.findAlong(b.symbols.StackLocations(stack))
 	}
 	*known = found + 1
+	return found
+}
+
+// findAlong joins the findings of locations, the leaf's first, until there is
+// nothing left to find in the message. Few locations have what those before
+// them have not.
+func (t *findingsTable) findAlong(locations pcommon.Int32Slice) int32 {
+	found, covered := nothing, t.covers[nothing]
+	for i := range locations.Len() {
+		here := t.ofMissing
+		// As an unsigned number, a negative one is out of range like all others.
+		if location := int(uint32(locations.At(i))); location < len(t.ofLocation) {
+			here = t.ofLocation[location]
+		}
+		if t.offers[here]&^covered == 0 {
+			continue
+		}
+		found = t.join(found, here)
+		if covered = t.covers[found]; t.offered&^covered == 0 {
+			break
+		}
+	}
 	return found
 }
 
 // findingsOfLocation are those of the frames of a location, which need not
 // exist.
 func (b *batch) findingsOfLocation(location int32) int32 {
-	known := b.extraction.findings.ofLocation
-	if i := int(uint32(location)); i < len(known) && known[i] != 0 {
-		return known[i] - 1
-	}
-	return b.lookIntoLocation(location)
-}
-
-func (b *batch) lookIntoLocation(location int32) int32 {
 	t := &b.extraction.findings
 	found := nothing
 	for _, frame := range b.symbols.LocationFrames(location) {
-		found = t.join(found, b.findingsOfFrame(frame))
-	}
-	if location >= 0 && int(location) < len(t.ofLocation) {
-		t.ofLocation[location] = found + 1
+		seen := frameFindings{}
+		if t.inFiles {
+			seen.file = b.text(frame.File)
+		}
+		if t.inMappings {
+			seen.mapping = b.text(frame.Mapping)
+		}
+		known := &t.ofFrames[frame.Function]
+		if seen.number = known.number; seen != *known || seen.number == 0 {
+			seen.number = b.findInFrame(frame, seen) + 1
+			*known = seen
+		}
+		found = t.join(found, seen.number-1)
 	}
 	return found
 }
 
-func (b *batch) findingsOfFrame(frame symbols.Frame) int32 {
+// findInFrame joins what is found in a frame's function, file and mapping.
+func (b *batch) findInFrame(frame symbols.Frame, seen frameFindings) int32 {
 	t := &b.extraction.findings
 	ofFunction := at(&t.ofFunction, int(frame.Function))
 	if *ofFunction == 0 {
 		*ofFunction = b.search(selection.InFunction, b.symbols.Function(frame.Function).Name) + 1
 	}
-	found := *ofFunction - 1
-	if t.inFiles {
-		found = t.join(found, b.findingsOfText(&t.ofFile, selection.InFile, frame.File))
-	}
-	if t.inMappings {
-		found = t.join(found, b.findingsOfText(&t.ofMapping, selection.InMapping, frame.Mapping))
-	}
-	return found
+	found := t.join(*ofFunction-1, b.findInText(&t.ofFile, selection.InFile, frame.File, seen.file))
+	return t.join(found, b.findInText(&t.ofMapping, selection.InMapping, frame.Mapping, seen.mapping))
 }
 
-// findingsOfText are those in an entry of the string table, which stands for a
-// place.
-func (b *batch) findingsOfText(known *[]int32, place selection.Place, index int32) int32 {
-	text, ok := b.symbols.String(index)
-	if !ok {
+// findInText are the findings in an entry of the string table, which stands for
+// a place. Text is its number, or 0 for none.
+func (b *batch) findInText(known *[]int32, place selection.Place, index, text int32) int32 {
+	if text == 0 {
 		return nothing
 	}
-	found := at(known, int(b.extraction.findings.text(index, text)))
+	found := at(known, int(text))
 	if *found == 0 {
-		*found = b.search(place, text) + 1
+		content, _ := b.symbols.String(index)
+		*found = b.search(place, content) + 1
 	}
 	return *found - 1
 }
 
-// text numbers a string of the dictionary.
-func (t *findingsTable) text(index int32, text string) int32 {
+// text numbers an entry of the string table, which may be NoString: 0.
+func (b *batch) text(index int32) int32 {
+	if index == symbols.NoString {
+		return 0
+	}
+	t := &b.extraction.findings
 	if known := t.textIDs[index]; known != 0 {
-		return known - 1
+		return known
 	}
-	id, ok := t.texts[text]
+	content, _ := b.symbols.String(index)
+	id, ok := t.texts[content]
 	if !ok {
-		id = int32(len(t.texts))
-		t.texts[text] = id
+		id = int32(len(t.texts)) + 1
+		t.texts[content] = id
 	}
-	t.textIDs[index] = id + 1
+	t.textIDs[index] = id
 	return id
 }
 
