@@ -160,16 +160,23 @@ func (b *batch) addProfile(profile pprofile.Profile, targets []measure.Target) {
 	b.beginProfile(profile)
 	b.scan(samples, b.feedsCounter(targets))
 	b.divide()
-	for i, target := range targets {
-		if target.Rule != 0 {
-			// Rules come after all measures.
-			b.addRules(profile, targets[i:])
-			break
-		}
+	measures, rules := split(targets)
+	b.beginRules(rules)
+	for _, target := range measures {
 		b.commit(profile, target)
 	}
+	b.addRules(profile)
 	b.account()
 	b.endProfile()
+}
+
+// split tells the targets of measures from those of rules, which come after them.
+func split(targets []measure.Target) (measures, rules []measure.Target) {
+	first := slices.IndexFunc(targets, func(target measure.Target) bool { return target.Rule != 0 })
+	if first < 0 {
+		return targets, nil
+	}
+	return targets[:first], targets[first:]
 }
 
 // ignore accounts for the samples of a profile that nothing measures, be it

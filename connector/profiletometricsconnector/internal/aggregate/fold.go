@@ -252,13 +252,17 @@ func (t *functionTable) mark(function symbols.FunctionID, overflowed bool) {
 // and function, and returns their total, and that of the stacks that overflow
 // if the same functions do as before.
 func (b *batch) fold(out output) (total, overflow int64) {
+	functionsOf := b.symbols.StackFunctions
+	if b.readsStacks(out.group) {
+		functionsOf = b.functionsOfMatched
+	}
 	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
 		s := &b.slots.slots[number]
 		if s.weight == 0 {
 			continue
 		}
 		total = measure.Add(total, s.weight)
-		b.functions.add(b.symbols.StackFunctions(s.stack), s.weight)
+		b.functions.add(functionsOf(s.stack), s.weight)
 	}
 	return total, b.functions.overflow
 }

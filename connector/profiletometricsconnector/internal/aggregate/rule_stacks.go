@@ -59,19 +59,49 @@ func (t *ruleTable) takes(verdict automaton.Verdict, node int) bool {
 	return node == selection.AnyNode || t.matcher.Has(verdict, node)
 }
 
+// readsStacks says whether any rule looks at the stacks of a group.
+func (b *batch) readsStacks(group int32) bool {
+	if len(b.rules.targets) == 0 || b.rules.matcher == nil {
+		return false
+	}
+	for i, place := range b.ruleRow(group) {
+		if place != refused && b.node(i) != selection.AnyNode {
+			return true
+		}
+	}
+	return false
+}
+
+// functionsOfMatched returns the functions of a stack, each once, and matches
+// the stack while it is at hand: to read it again later would take as long as
+// all that is done with it.
+func (b *batch) functionsOfMatched(stack int32) []symbols.FunctionID {
+	functions, frames := b.symbols.StackFunctionsAndFrames(stack)
+	verdict := b.verdict(stack)
+	if *verdict == 0 {
+		*verdict = b.rules.matcher.Match(frames)
+	}
+	return functions
+}
+
 // matchStack applies all patterns to a stack, once.
 func (b *batch) matchStack(stack int32) automaton.Verdict {
-	t := &b.rules
-	if t.matcher == nil {
+	if b.rules.matcher == nil {
 		return 0
 	}
+	verdict := b.verdict(stack)
+	if *verdict == 0 {
+		*verdict = b.rules.matcher.Match(b.symbols.StackFrames(stack))
+	}
+	return *verdict
+}
+
+// verdict is where the verdict on a stack is kept, 0 until there is one.
+func (b *batch) verdict(stack int32) *automaton.Verdict {
+	t := &b.rules
 	if len(t.stacks) == 0 {
 		t.stacks = emptied(t.stacks, b.symbols.Stacks()+1)
 		t.matcher.Begin(b.symbols.Functions())
 	}
-	verdict := &t.stacks[stack+1]
-	if *verdict == 0 {
-		*verdict = t.matcher.Match(b.symbols.StackFrames(stack))
-	}
-	return *verdict
+	return &t.stacks[stack+1]
 }

@@ -29,6 +29,8 @@ type ruleTable struct {
 	resourceKnown            bool
 	resource, shared, values selection.RuleValues
 
+	// targets are the rules of the profile.
+	targets []measure.Target
 	// rows say, for each group of the profile, to which series of each of its
 	// rules the samples go; row 0 is that of the groups without attributes of
 	// their own that rules look up.
@@ -91,6 +93,7 @@ func (t *ruleTable) release() {
 	t.resource.Release()
 	t.shared.Release()
 	t.values.Release()
+	t.targets = nil
 }
 
 // locate takes in the next entry of the attribute table and says whether any
@@ -104,18 +107,30 @@ func (t *ruleTable) locate(rules *selection.Rules, key string) bool {
 	return place.Matters()
 }
 
-// addRules counts a profile's samples for the rules that ask for them.
-func (b *batch) addRules(profile pprofile.Profile, targets []measure.Target) {
+// beginRules turns to the rules that ask for a profile.
+func (b *batch) beginRules(targets []measure.Target) {
 	t := &b.rules
+	t.targets = targets
+	if len(targets) == 0 {
+		return
+	}
 	b.shareRuleValues()
 	t.rows = emptied(t.rows, len(targets)*(len(b.groups.groups)+1))
 	for len(t.touched) < len(targets) {
 		t.touched = append(t.touched, nil)
 	}
-	for _, out := range b.outputs.outputs {
-		b.sumRules(b.ruleRow(out.group, targets), targets, out)
+}
+
+// addRules counts the profile's samples for its rules.
+func (b *batch) addRules(profile pprofile.Profile) {
+	t := &b.rules
+	if len(t.targets) == 0 {
+		return
 	}
-	for i, target := range targets {
+	for _, out := range b.outputs.outputs {
+		b.sumRules(b.ruleRow(out.group), out)
+	}
+	for i, target := range t.targets {
 		b.commitRule(profile, target, t.touched[i])
 		for _, number := range t.touched[i] {
 			t.sums[number] = ruleSum{exemplars: t.sums[number].exemplars[:0]}
@@ -158,28 +173,29 @@ func (b *batch) putRuleValues(values *selection.RuleValues, indices []int32) boo
 
 // ruleRow returns, for each of the rules, the series to which the samples of a
 // group go.
-func (b *batch) ruleRow(group int32, targets []measure.Target) []int32 {
+func (b *batch) ruleRow(group int32) []int32 {
 	t := &b.rules
-	row := t.rows[(int(group)+1)*len(targets):][:len(targets)]
+	n := len(t.targets)
+	row := t.rows[(int(group)+1)*n:][:n]
 	if row[0] != undecided {
 		return row
 	}
 	t.values.Reset(b.selection.Rules)
 	if b.putRuleValues(&t.values, b.groups.groups[group].attributes) {
 		t.values.Fill(&t.shared)
-		b.decideRules(row, targets, &t.values)
+		b.decideRules(row, &t.values)
 		return row
 	}
-	common := t.rows[:len(targets)]
+	common := t.rows[:n]
 	if common[0] == undecided {
-		b.decideRules(common, targets, &t.shared)
+		b.decideRules(common, &t.shared)
 	}
 	copy(row, common)
 	return row
 }
 
-func (b *batch) decideRules(row []int32, targets []measure.Target, values *selection.RuleValues) {
-	for i, target := range targets {
+func (b *batch) decideRules(row []int32, values *selection.RuleValues) {
+	for i, target := range b.rules.targets {
 		row[i] = refused
 		if rule := b.selection.Rules.Rule(target.Rule); rule.Takes(values) {
 			row[i] = b.ruleSeries(target.Rule, rule, values) + firstSeries
@@ -206,14 +222,14 @@ func (b *batch) ruleSeries(number int, rule *selection.Rule, values *selection.R
 }
 
 // sumRules adds the weights of an output to the series of a row.
-func (b *batch) sumRules(row []int32, targets []measure.Target, out output) {
+func (b *batch) sumRules(row []int32, out output) {
 	t := &b.rules
 	t.perStack = t.perStack[:0]
 	total, summed := int64(0), false
 	for i, place := range row {
 		switch {
 		case place == refused:
-		case b.node(targets[i]) != selection.AnyNode || len(b.exemplars.ofSlots) > 0:
+		case b.node(i) != selection.AnyNode || len(b.exemplars.ofSlots) > 0:
 			t.perStack = append(t.perStack, i)
 		default:
 			if !summed {
@@ -228,21 +244,22 @@ func (b *batch) sumRules(row []int32, targets []measure.Target, out output) {
 	b.sumStacks(out)
 	for _, verdict := range t.matched {
 		for _, i := range t.perStack {
-			if t.takes(verdict, b.node(targets[i])) {
+			if t.takes(verdict, b.node(i)) {
 				t.add(i, row[i], t.matching[verdict].weight)
 			}
 		}
 		t.matching[verdict] = matchingStacks{}
 	}
 	if len(b.exemplars.ofSlots) > 0 {
-		b.exemplifyRules(row, targets, out)
+		b.exemplifyRules(row, out)
 	}
 }
 
-func (b *batch) node(target measure.Target) int { return b.selection.Rules.Rule(target.Rule).Node }
+// node is the pattern on stacks of the i-th rule of the profile.
+func (b *batch) node(i int) int { return b.selection.Rules.Rule(b.rules.targets[i].Rule).Node }
 
 // exemplifyRules gives the exemplars of an output to the rules of a row.
-func (b *batch) exemplifyRules(row []int32, targets []measure.Target, out output) {
+func (b *batch) exemplifyRules(row []int32, out output) {
 	t := &b.rules
 	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
 		s := &b.slots.slots[number]
@@ -251,7 +268,7 @@ func (b *batch) exemplifyRules(row []int32, targets []measure.Target, out output
 		}
 		verdict := b.matchStack(s.stack)
 		for _, i := range t.perStack {
-			if t.takes(verdict, b.node(targets[i])) {
+			if t.takes(verdict, b.node(i)) {
 				b.exemplifyRule(&t.sums[row[i]-firstSeries], s)
 			}
 		}

@@ -81,7 +81,8 @@ type Dictionary struct {
 	frames   []Frame // of locations
 	problems []Problem
 
-	stackFunctions []FunctionID // of the stack that was resolved last
+	stackFunctions []FunctionID // of the stack that was resolved last, or all its frames
+	distinct       []FunctionID // its functions, beside its frames
 	// mark[f] is the stack in which function f was seen last.
 	mark  []int32
 	epoch int32

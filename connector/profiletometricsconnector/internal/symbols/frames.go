@@ -13,6 +13,7 @@ func (d *Dictionary) StackFrames(index int32) []FunctionID {
 	}
 	indices := d.stacks.At(int(index)).LocationIndices()
 	functions := d.room(indices.Len())
+	problem := problemID(0)
 	n := 0
 	for i := range indices.Len() {
 		location := indices.At(i)
@@ -21,6 +22,7 @@ func (d *Dictionary) StackFrames(index int32) []FunctionID {
 			n++
 			continue
 		}
+		problem = d.firstProblem(problem, location)
 		frames := d.LocationFrames(location)
 		functions = d.room(n + len(frames) + indices.Len() - i)
 		for _, frame := range frames {
@@ -28,8 +30,31 @@ func (d *Dictionary) StackFrames(index int32) []FunctionID {
 			n++
 		}
 	}
+	d.stackProblems[index] = problem + 1
 	if n == 0 {
 		return d.unknown[:]
 	}
 	return functions[:n]
+}
+
+// StackFunctionsAndFrames returns what StackFunctions and StackFrames do, and
+// reads the stack once. The slices are valid until the next call of any of
+// them.
+func (d *Dictionary) StackFunctionsAndFrames(index int32) (functions, frames []FunctionID) {
+	frames = d.StackFrames(index)
+	if index <= 0 || int(index) >= len(d.stackProblems) {
+		return frames, frames
+	}
+	if missing := len(frames) - len(d.distinct); missing > 0 {
+		d.distinct = append(d.distinct, make([]FunctionID, missing)...)
+	}
+	d.nextEpoch()
+	functions, mark, epoch := d.distinct, d.mark, d.epoch
+	n := 0
+	for _, function := range frames {
+		functions[n] = function
+		n += countIf(mark[function] != epoch)
+		mark[function] = epoch
+	}
+	return functions[:n], frames
 }
