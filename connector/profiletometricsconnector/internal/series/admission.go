@@ -166,6 +166,12 @@ func (u *Update) refuse(function FunctionID, weight float64) {
 
 func (s *stream) isOutnumbered() bool { return s.contest != nil && s.contest.outnumbered }
 
+// isNextCandidate says, at little cost, that a function is a candidate, and so
+// has no series. Where it says no, the function may still be one.
+func (s *stream) isNextCandidate(function FunctionID) bool {
+	return s.contest != nil && s.contest.candidates.isNext(function)
+}
+
 func (u *Update) contest() *contest {
 	if u.stream.contest == nil {
 		u.stream.contest = &contest{}

@@ -4,8 +4,10 @@
 package series
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,10 +67,17 @@ func requireBounds(t *testing.T, c *candidates, counters int, exact map[Function
 	const rounding = 1e-6
 	require.LessOrEqual(t, len(c.counters), counters)
 	require.Len(t, c.at, len(c.counters))
+	require.Len(t, c.heap, len(c.counters))
 	for i, counter := range c.counters {
 		require.Equal(t, i, c.at[counter.id])
-		require.LessOrEqual(t, c.counters[max(i-1, 0)/2].weight, counter.weight, "it is a heap")
 		require.GreaterOrEqual(t, counter.weight, c.floor)
+		require.Equal(t, i, c.heap[counter.rank].counter)
+		require.LessOrEqual(t, c.heap[counter.rank].weight, counter.weight)
+		require.LessOrEqual(t, c.heap[max(i-1, 0)/2].weight, c.heap[i].weight, "it is a heap")
+	}
+	if len(c.counters) > 0 {
+		lightest := slices.MinFunc(c.counters, func(a, b counted) int { return cmp.Compare(a.weight, b.weight) })
+		require.InDelta(t, lightest.weight, c.counters[c.lightest()].weight, 0)
 	}
 	require.LessOrEqual(t, c.floor, sum/float64(counters)+rounding)
 	for id, weight := range exact {

@@ -94,15 +94,11 @@ func (g *group) point(position int32, k kind) point {
 	return point{g.tallies[position].count(k), &g.functions[position].details[k-flat]}
 }
 
-// find returns the position of a function, and whether it has any. Batches that
-// are alike list their functions in the same order, so that guess is tried
-// first: it saves a look into a map that no cache holds.
-func (g *group) find(function FunctionID, guess int32) (int32, bool) {
-	if int(guess) < len(g.tallies) && g.tallies[guess].id == function {
-		return guess, true
-	}
-	position, known := g.positions[function]
-	return position, known
+// isAt says whether a function has this position. Batches that are alike list
+// their functions in the same order, so that a guess saves a look into a map
+// that no cache holds.
+func (g *group) isAt(function FunctionID, guess int32) bool {
+	return int(guess) < len(g.tallies) && g.tallies[guess].id == function
 }
 
 // appendFunction makes room for the series of a function.

@@ -159,7 +159,7 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 	next := int32(0)
 	for i := range functions {
 		function := &functions[i]
-		next = u.addFunction(g, function, next) + 1
+		next = u.addFunction(g, function, next)
 		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
 		added.Waiting = added.Waiting || function.waiting
 	}
@@ -168,22 +168,30 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 }
 
 // addFunction counts the weights of a function, unless they have to wait. It
-// takes a guess at the function's position, and returns the position.
+// takes a guess at the function's position, and returns one at that of the next.
 func (u *Update) addFunction(g *group, weight *FunctionWeight, guess int32) int32 {
 	weight.CumulativeOverflowed, weight.waiting = false, false
-	position, known := g.find(weight.Function, guess)
+	if u.seriesFor(weight) == 0 {
+		return guess
+	}
+	position, known := guess, g.isAt(weight.Function, guess)
+	if !known && !u.stream.isNextCandidate(weight.Function) {
+		position, known = g.positions[weight.Function]
+		if !known && u.hasPlace(weight.Function) {
+			u.addNewFunction(g, weight)
+			return guess
+		}
+	}
 	switch {
-	case u.seriesFor(weight) == 0:
 	case known:
 		u.addToFunction(g, position, weight)
-	case u.hasPlace(weight.Function):
-		u.addNewFunction(g, weight)
+		return position + 1
 	case u.wait(weight):
 		weight.waiting = true
 	default:
 		u.overflowFunction(weight)
 	}
-	return position
+	return guess
 }
 
 // AddOverflow counts the cumulative weight of samples of which a function
