@@ -43,18 +43,16 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 
 			var a times
 			phases := []struct {
-				name     string
-				run      func(pprofile.Profiles)
-				cpu      times
-				labelled context.Context
+				name string
+				run  func(pprofile.Profiles)
+				cpu  times
 			}{
 				{name: "b", run: walk},
 				{name: "c", run: func(p pprofile.Profiles) { require.NoError(b, defaults.ConsumeProfiles(b.Context(), p)) }},
 				{name: "d", run: func(p pprofile.Profiles) { require.NoError(b, selective.ConsumeProfiles(b.Context(), p)) }},
 			}
-			for i := range phases {
-				phases[i].labelled = pprof.WithLabels(b.Context(), pprof.Labels("phase", phases[i].name))
-				for _, encoded := range encodings[1:] {
+			for _, encoded := range encodings[1:] {
+				for i := range phases {
 					phases[i].run(decode(b, encoded))
 				}
 			}
@@ -66,11 +64,11 @@ func BenchmarkConsumeProfiles(b *testing.B) {
 					begun := cpuTime(b)
 					decoded := decode(b, encodings[turn%len(encodings)])
 					a = append(a, cpuTime(b)-begun)
-					pprof.SetGoroutineLabels(phases[i].labelled)
-					begun = cpuTime(b)
-					phases[i].run(decoded)
-					phases[i].cpu = append(phases[i].cpu, cpuTime(b)-begun)
-					pprof.SetGoroutineLabels(b.Context())
+					pprof.Do(b.Context(), pprof.Labels("phase", phases[i].name), func(context.Context) {
+						begun := cpuTime(b)
+						phases[i].run(decoded)
+						phases[i].cpu = append(phases[i].cpu, cpuTime(b)-begun)
+					})
 				}
 			}
 			b.StopTimer()
