@@ -26,7 +26,18 @@ func stayOnThread(tb testing.TB) {
 // knows it only as of the last tick.)
 func cpuTime(tb testing.TB) time.Duration {
 	tb.Helper()
+	return timeOn(tb, unix.CLOCK_THREAD_CPUTIME_ID)
+}
+
+// processTime is what all threads of the process have used so far.
+func processTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	return timeOn(tb, unix.CLOCK_PROCESS_CPUTIME_ID)
+}
+
+func timeOn(tb testing.TB, clock int32) time.Duration {
+	tb.Helper()
 	var used unix.Timespec
-	require.NoError(tb, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &used))
+	require.NoError(tb, unix.ClockGettime(clock, &used))
 	return time.Duration(used.Nano())
 }
