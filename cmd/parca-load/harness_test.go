@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"os"
 	"regexp"
 	"sync"
@@ -18,10 +17,7 @@ import (
 	querypb "github.com/parca-dev/parca/gen/proto/go/parca/query/v1alpha1"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/profiletometrics/profiletometrics/internal/parcaapi/parcatest"
@@ -38,107 +34,55 @@ func TestMain(m *testing.M) {
 }
 
 // replay answers each request with what a real server answered to the like of it: to the same
-// method, in the same mode, with a report of the same type. It counts what it is asked.
-type replay struct {
-	querypb.UnimplementedQueryServiceServer
-	recorded []parcatest.Exchange
-	// hook is called first; its error is the answer.
-	hook func(ctx context.Context, method string) error
+// method, with a report of the same type.
+type replay struct{ *parcatest.Server }
 
-	mu    sync.Mutex
-	calls map[string]int
-}
-
-func newReplay(t *testing.T, hook func(ctx context.Context, method string) error) *replay {
+func newReplay(t *testing.T) replay {
 	t.Helper()
-	return &replay{recorded: parcatest.Recorded(t), hook: hook, calls: map[string]int{}}
+	server := parcatest.NewServer(t)
+	server.AnswerAlike(alike)
+	return replay{server}
 }
 
-func startReplay(t *testing.T, hook func(ctx context.Context, method string) error) (server *replay, address string) {
+// startReplay starts a server that calls the hook first, if there is one; its error is the answer.
+func startReplay(t *testing.T, hook func(ctx context.Context, method string) error) (server replay, address string) {
 	t.Helper()
-	server = newReplay(t, hook)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	service := grpc.NewServer()
-	querypb.RegisterQueryServiceServer(service, server)
-	ended := make(chan error, 1)
-	go func() { ended <- service.Serve(listener) }()
-	t.Cleanup(func() {
-		service.Stop()
-		require.NoError(t, <-ended)
-	})
-	return server, listener.Addr().String()
+	started, address := parcatest.Start(t)
+	started.AnswerAlike(alike)
+	if hook != nil {
+		started.OnRequest(func(ctx context.Context, request parcatest.Request) error { return hook(ctx, request.Method) })
+	}
+	return replay{started}, address
 }
 
-func (s *replay) count(method string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls[method]
-}
-
-// answer fills the response, or returns an error.
-func (s *replay) answer(ctx context.Context, method string, response proto.Message, like func(proto.Message) bool) error {
-	s.mu.Lock()
-	s.calls[method]++
-	s.mu.Unlock()
-	if s.hook != nil {
-		if err := s.hook(ctx, method); err != nil {
-			return err
+// count is how often a method was asked for.
+func (s replay) count(method string) int {
+	n := 0
+	for _, request := range s.Requests() {
+		if request.Method == method {
+			n++
 		}
 	}
-	for _, exchange := range s.recorded {
-		if exchange.Method == method && exchange.Err == nil && like(exchange.Request) {
-			proto.Merge(response, exchange.Response)
-			return nil
-		}
-	}
-	return status.Errorf(codes.Internal, "nothing like it is recorded of %s", method)
+	return n
 }
 
-func anyRequest(proto.Message) bool { return true }
-
-func (s *replay) ProfileTypes(ctx context.Context, in *querypb.ProfileTypesRequest) (*querypb.ProfileTypesResponse, error) {
-	out := &querypb.ProfileTypesResponse{}
-	if in.GetEnd().AsTime().Year() == 1970 {
-		return out, s.answer(ctx, "ProfileTypes", out, func(recorded proto.Message) bool {
-			asked := recorded.(*querypb.ProfileTypesRequest)
-			return asked.GetStart() != nil && proto.Equal(asked.GetStart(), asked.GetEnd())
-		})
-	}
-	return out, s.answer(ctx, "ProfileTypes", out, anyRequest)
-}
-
-func (s *replay) Labels(ctx context.Context, _ *querypb.LabelsRequest) (*querypb.LabelsResponse, error) {
-	out := &querypb.LabelsResponse{}
-	return out, s.answer(ctx, "Labels", out, anyRequest)
-}
-
-func (s *replay) Values(ctx context.Context, _ *querypb.ValuesRequest) (*querypb.ValuesResponse, error) {
-	out := &querypb.ValuesResponse{}
-	return out, s.answer(ctx, "Values", out, anyRequest)
-}
-
-func (s *replay) QueryRange(ctx context.Context, _ *querypb.QueryRangeRequest) (*querypb.QueryRangeResponse, error) {
-	out := &querypb.QueryRangeResponse{}
-	return out, s.answer(ctx, "QueryRange", out, anyRequest)
-}
-
-func (s *replay) Query(ctx context.Context, in *querypb.QueryRequest) (*querypb.QueryResponse, error) {
-	if err := in.Validate(); err != nil {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
-	}
-	out := &querypb.QueryResponse{}
-	return out, s.answer(ctx, "Query", out, func(recorded proto.Message) bool {
-		asked := recorded.(*querypb.QueryRequest)
-		switch in.GetReportType() {
+func alike(asked, recorded proto.Message) bool {
+	switch asked := asked.(type) {
+	case *querypb.ProfileTypesRequest:
+		recorded := recorded.(*querypb.ProfileTypesRequest)
+		// Of a moment without profiles, or of any other.
+		isEmpty := recorded.GetStart() != nil && proto.Equal(recorded.GetStart(), recorded.GetEnd())
+		return isEmpty || asked.GetEnd().AsTime().Year() != 1970
+	case *querypb.QueryRequest:
+		recorded := recorded.(*querypb.QueryRequest)
+		switch asked.GetReportType() {
 		case querypb.QueryRequest_REPORT_TYPE_PPROF, querypb.QueryRequest_REPORT_TYPE_TOP,
 			querypb.QueryRequest_REPORT_TYPE_TABLE_ARROW, querypb.QueryRequest_REPORT_TYPE_FLAMEGRAPH_ARROW,
 			querypb.QueryRequest_REPORT_TYPE_FLAMEGRAPH_TABLE:
-			return asked.GetReportType() == in.GetReportType()
-		default:
-			return true // of the others none is recorded
+			return recorded.GetReportType() == asked.GetReportType()
 		}
-	})
+	}
+	return true // of the other reports none is recorded
 }
 
 // bearerOf returns the credentials of a request.

@@ -275,7 +275,7 @@ func TestCredentialsWithoutTLSAreWarnedOf(t *testing.T) {
 // What a proxy with TLS in front of Parca is to parca-load.
 func TestTLS(t *testing.T) {
 	service := grpc.NewServer()
-	querypb.RegisterQueryServiceServer(service, newReplay(t, nil))
+	querypb.RegisterQueryServiceServer(service, newReplay(t))
 	proxy := httptest.NewUnstartedServer(service)
 	proxy.EnableHTTP2 = true
 	proxy.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it

@@ -4,13 +4,11 @@
 package parcaapi
 
 import (
-	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/profiletometrics/profiletometrics/internal/pprofotlp"
 )
 
 // maxPprofBytes is the limit of a decompressed pprof report. An answer of
@@ -21,9 +19,12 @@ const maxPprofBytes = 8 * MaxReceiveBytes
 // duration and time are not set or mean nothing, except in reports of one single
 // profile. Errors are of the kind InvalidAnswer.
 func ParsePprof(report []byte) (*profile.Profile, error) {
-	data, err := decompress(report)
-	if err != nil {
-		return nil, NewError(InvalidAnswer, err)
+	data := report
+	if pprofotlp.IsGzip(report) {
+		var err error
+		if data, err = pprofotlp.Decompress(report, maxPprofBytes); err != nil {
+			return nil, NewError(InvalidAnswer, fmt.Errorf("broken gzip: %w", err))
+		}
 	}
 	p, err := profile.ParseUncompressed(data)
 	if err == nil {
@@ -36,21 +37,4 @@ func ParsePprof(report []byte) (*profile.Profile, error) {
 		return nil, NewError(InvalidAnswer, fmt.Errorf("no pprof report: %w", err))
 	}
 	return p, nil
-}
-
-func decompress(data []byte) ([]byte, error) {
-	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		return data, nil
-	}
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(r, maxPprofBytes+1))
-	}
-	if err == nil && len(data) > maxPprofBytes {
-		err = errors.New("over the limit")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("broken gzip: %w", err)
-	}
-	return data, nil
 }

@@ -5,29 +5,27 @@ package pprofscrapereceiver
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/profiletometrics/profiletometrics/internal/pprofotlp"
 )
 
 // maxCompressions is how many times a profile may be compressed: pprof's own
 // format is gzip already, and a server may compress the response once more.
 const maxCompressions = 2
 
-var errTooLarge = errors.New("over the limit")
-
 // decode returns the profile in data, which may be compressed, and its size in
 // bytes without compression. limit is the most it may have.
 func decode(data []byte, limit int64) (*profile.Profile, int64, *failure) {
 	for range maxCompressions {
-		if !isGzip(data) {
+		if !pprofotlp.IsGzip(data) {
 			break
 		}
 		var err error
-		if data, err = decompress(data, limit); err != nil {
+		if data, err = pprofotlp.Decompress(data, limit); err != nil {
 			return nil, 0, decompressFailed(err, limit)
 		}
 	}
@@ -41,7 +39,7 @@ func parse(data []byte) (*profile.Profile, *failure) {
 		return nil, fail(outcomeInvalid, "the answer is empty; check the path")
 	case looksLikeHTML(data):
 		return nil, fail(outcomeHTML, "the answer is an HTML page, not a profile; check the path, and whether a login page or proxy is in between")
-	case isGzip(data):
+	case pprofotlp.IsGzip(data):
 		// The parser would decompress it, without a limit.
 		return nil, fail(outcomeInvalid, "not a pprof profile: compressed more than %d times", maxCompressions)
 	}
@@ -74,36 +72,8 @@ func quoted(data []byte) string {
 	return ""
 }
 
-func isGzip(data []byte) bool { return len(data) >= 2 && data[0] == 0x1f && data[1] == 0x8b }
-
-func decompress(data []byte, limit int64) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	return readLimited(r, limit)
-}
-
-// readLimited reads all of r, or fails with errTooLarge once limit is exceeded.
-func readLimited(r io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) < limit {
-		return data, nil
-	}
-	switch n, err := io.ReadFull(r, make([]byte, 1)); {
-	case n > 0:
-		return nil, errTooLarge
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, err
-	}
-	return data, nil
-}
-
 func decompressFailed(err error, limit int64) *failure {
-	if errors.Is(err, errTooLarge) {
+	if errors.Is(err, pprofotlp.ErrTooLarge) {
 		return tooLarge(limit)
 	}
 	return fail(outcomeCorrupt, "broken gzip (%w); the answer was cut short or changed on its way", err)

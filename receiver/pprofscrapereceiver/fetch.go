@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/profiletometrics/profiletometrics/internal/pprofotlp"
 )
 
 // endpoint is one URL that gives profiles.
@@ -47,9 +49,9 @@ func (e *endpoint) fetch(ctx context.Context) ([]byte, *failure) {
 	if response.ContentLength > e.limit {
 		return nil, tooLarge(e.limit)
 	}
-	body, err := readLimited(response.Body, e.limit)
+	body, err := pprofotlp.ReadLimited(response.Body, e.limit)
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, pprofotlp.ErrTooLarge):
 		return nil, tooLarge(e.limit)
 	case err != nil && isBrokenGzip(err):
 		return nil, decompressFailed(err, e.limit)

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"go.uber.org/zap"
+
+	"github.com/profiletometrics/profiletometrics/internal/pprofotlp"
 )
 
 // What included files are called in the telemetry: their paths would be values
@@ -95,9 +97,9 @@ func (r *fileReader) read(path string) ([]byte, *failure) {
 		return nil, fail(outcomeUnreachable, "cannot open the file: %w", err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	data, err := readLimited(file, r.limit)
+	data, err := pprofotlp.ReadLimited(file, r.limit)
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, pprofotlp.ErrTooLarge):
 		return nil, tooLarge(r.limit)
 	case err != nil:
 		return nil, fail(outcomeUnreachable, "cannot read the file: %w", err)

@@ -32,13 +32,15 @@ import (
 // Server is a query service on loopback. It is safe for concurrent use.
 type Server struct {
 	querypb.UnimplementedQueryServiceServer
-	recordings map[string]Exchange
+	recorded   []Exchange
+	recordings map[string]Exchange // by request
 
 	mu       sync.Mutex
 	requests []Request
 	hook     Hook
 	store    *Store
 	always   *querypb.QueryResponse
+	alike    func(asked, recorded proto.Message) bool
 }
 
 // Request is what a client asked.
@@ -73,8 +75,8 @@ func Start(tb testing.TB) (server *Server, address string) {
 // NewServer makes a server that is to be registered by the caller.
 func NewServer(tb testing.TB) *Server {
 	tb.Helper()
-	s := &Server{recordings: map[string]Exchange{}}
-	for _, e := range Recorded(tb) {
+	s := &Server{recorded: Recorded(tb), recordings: map[string]Exchange{}}
+	for _, e := range s.recorded {
 		// Of requests that were sent twice the first counts: later the server was poisoned.
 		key := keyOf(e.Method, e.Request)
 		if _, seen := s.recordings[key]; !seen {
@@ -105,6 +107,15 @@ func (s *Server) AnswerQuery(response *querypb.QueryResponse) {
 	s.always = response
 }
 
+// AnswerAlike makes the server answer a request that was not recorded with what
+// was answered to the first one, without an error, of the same method that is
+// alike: for clients that ask about the present.
+func (s *Server) AnswerAlike(alike func(asked, recorded proto.Message) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.alike = alike
+}
+
 // Requests returns what was asked so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -127,7 +138,7 @@ func (s *Server) answer(ctx context.Context, method string, request, response pr
 	asked := Request{Method: method, Message: request, Metadata: md}
 	s.mu.Lock()
 	s.requests = append(s.requests, asked)
-	hook, store, always := s.hook, s.store, s.always
+	hook, store, always, alike := s.hook, s.store, s.always, s.alike
 	s.mu.Unlock()
 	if hook != nil {
 		if err := hook(ctx, asked); err != nil {
@@ -146,6 +157,9 @@ func (s *Server) answer(ctx context.Context, method string, request, response pr
 		return err
 	}
 	recorded, found := s.recordings[keyOf(method, request)]
+	if !found && alike != nil {
+		recorded, found = s.find(method, func(message proto.Message) bool { return alike(request, message) })
+	}
 	switch {
 	case !found:
 		return status.Errorf(codes.Internal, "parcatest: no real server was asked this: %s %v", method, request)
@@ -154,6 +168,17 @@ func (s *Server) answer(ctx context.Context, method string, request, response pr
 	}
 	proto.Merge(response, recorded.Response)
 	return nil
+}
+
+// find returns the first exchange of a method without an error whose request is
+// wanted.
+func (s *Server) find(method string, wanted func(request proto.Message) bool) (Exchange, bool) {
+	for _, e := range s.recorded {
+		if e.Method == method && e.Err == nil && wanted(e.Request) {
+			return e, true
+		}
+	}
+	return Exchange{}, false
 }
 
 // Query answers as QueryServiceServer has it; so do the others.
