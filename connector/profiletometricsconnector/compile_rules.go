@@ -73,6 +73,8 @@ func (c *compiler) checkGroupBy(path string, attributes []string) {
 			c.fail(path, "is empty; name an attribute")
 		case attribute == series.OverflowAttribute:
 			c.fail(path, "the attribute %q is set by the overflow series; remove it", attribute)
+		case c.isInstance(attribute):
+			c.fail(path, "the attribute %q is set by %s; remove it", attribute, instancePath)
 		case slices.Contains(attributes[:i], attribute):
 			c.fail(path, "%q is named twice; remove one", attribute)
 		}

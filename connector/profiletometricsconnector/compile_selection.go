@@ -13,6 +13,7 @@ import (
 
 func (c *compiler) selection() *selection.Selection {
 	c.checkAttributeKeys()
+	c.checkInstance()
 	compiled := &selection.Selection{
 		Process:    c.filter("process_filter", c.config.ProcessFilter),
 		Thread:     c.filter("thread_filter", c.config.ThreadFilter),
@@ -87,6 +88,9 @@ func (c *compiler) checkAttributeKeys() {
 		}
 		owners[key] = path
 	}
+	if key := c.config.CollectorInstanceAttribute; key != "" {
+		claim(instancePath, key)
+	}
 	for i, key := range c.config.Dimensions {
 		claim(fmt.Sprintf("dimensions[%d]", i), key)
 	}
@@ -139,6 +143,10 @@ func (c *compiler) resourceAttributes() selection.ResourceAttributes {
 		if slices.Contains(config.Include, key) {
 			c.fail(fmt.Sprintf("resource_attributes.exclude[%d]", i), "%q is both included and excluded; remove it from one list", key)
 		}
+	}
+	if instance := c.config.CollectorInstanceAttribute; instance != "" {
+		// The collector's own value takes the place of the input's.
+		config.Exclude = append(slices.Clone(config.Exclude), instance)
 	}
 	return selection.ResourceAttributes{Include: config.Include, Exclude: config.Exclude}
 }

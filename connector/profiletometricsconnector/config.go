@@ -41,6 +41,9 @@ type Config struct {
 	AggregationCardinalityLimit int `mapstructure:"aggregation_cardinality_limit"`
 
 	ResourceAttributes ResourceAttributesConfig `mapstructure:"resource_attributes"`
+	// CollectorInstanceAttribute is a resource attribute that every output
+	// resource gets, with the collector's own instance id; empty for none.
+	CollectorInstanceAttribute string `mapstructure:"collector_instance_attribute"`
 
 	Exemplars ExemplarsConfig `mapstructure:"exemplars"`
 

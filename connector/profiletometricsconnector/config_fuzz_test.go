@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector"
@@ -39,7 +38,7 @@ func FuzzConfig(f *testing.F) {
 			return
 		}
 		factory := profiletometricsconnector.NewFactory()
-		conn, err := factory.CreateProfilesToMetrics(t.Context(), connectortest.NewNopSettings(factory.Type()), config, consumertest.NewNop())
+		conn, err := factory.CreateProfilesToMetrics(t.Context(), settings(), config, consumertest.NewNop())
 		require.NoError(t, err)
 		require.NoError(t, conn.Start(t.Context(), componenttest.NewNopHost()))
 		assert.NoError(t, conn.ConsumeProfiles(t.Context(), message))

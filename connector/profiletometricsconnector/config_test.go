@@ -344,6 +344,41 @@ var invalidConfigs = []struct {
 		"resource_attributes: {exclude: ['']}",
 		"resource_attributes.exclude[0]", "name a resource attribute",
 	},
+	{
+		"the collector's instance in place of the service's name",
+		"collector_instance_attribute: service.name",
+		"collector_instance_attribute", "choose another key",
+	},
+	{
+		"the collector's instance in the attribute of the function metrics",
+		"collector_instance_attribute: code.function.name",
+		"collector_instance_attribute", "choose another key",
+	},
+	{
+		"the collector's instance in an attribute with a space",
+		"collector_instance_attribute: 'collector '",
+		"collector_instance_attribute", "remove it",
+	},
+	{
+		"a dimension that is the collector's instance",
+		"collector_instance_attribute: collector.instance.id\ndimensions: [collector.instance.id]",
+		"dimensions[0]", "set by collector_instance_attribute",
+	},
+	{
+		"an extracted attribute that is the collector's instance",
+		"collector_instance_attribute: collector\nattributes: [{key: collector, value: a}]",
+		"attributes[0].key", "set by collector_instance_attribute",
+	},
+	{
+		"a rule grouped by the collector's instance",
+		"collector_instance_attribute: collector.instance.id\nexport_rules: {rule: {group_by: [env, collector.instance.id]}}",
+		"export_rules.rule.group_by[1]", "set by collector_instance_attribute",
+	},
+	{
+		"a rule grouped by the collector's instance as Prometheus spells it",
+		"collector_instance_attribute: collector.instance.id\nexport_rules: {rule: {labels: [collector_instance_id]}}",
+		"export_rules.rule.labels[0]", "set by collector_instance_attribute",
+	},
 }
 
 func TestInvalidConfigNamesTheKeyAndTheFix(t *testing.T) {

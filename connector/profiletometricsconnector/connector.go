@@ -24,6 +24,7 @@ import (
 // profilesToMetrics is the connector: it counts profiles into the store as they
 // come, and hands on what the store holds at every flush.
 type profilesToMetrics struct {
+	missing    error         // why Start has to fail; nil if nothing is missing
 	interval   time.Duration // 0 flushes within ConsumeProfiles
 	store      *series.Store
 	aggregator *aggregate.Aggregator
@@ -42,6 +43,8 @@ func newProfilesToMetrics(settings connector.Settings, config *Config, next cons
 	if err != nil {
 		return nil, err
 	}
+	instance, missing := config.instance(settings.Resource)
+	compiled.series.Instance = instance
 	compiled.series.ScopeName = metadata.ScopeName
 	compiled.series.ScopeVersion = settings.BuildInfo.Version
 	store := series.NewStore(compiled.series)
@@ -50,6 +53,7 @@ func newProfilesToMetrics(settings connector.Settings, config *Config, next cons
 		return nil, fmt.Errorf("set up the connector's own telemetry: %w", err)
 	}
 	return &profilesToMetrics{
+		missing:    missing,
 		interval:   config.MetricsFlushInterval,
 		store:      store,
 		aggregator: aggregate.New(compiled.measures, compiled.selection, store, compiled.aggregation),
@@ -64,8 +68,13 @@ func (*profilesToMetrics) Capabilities() consumer.Capabilities {
 	return consumer.Capabilities{MutatesData: false}
 }
 
-// Start begins the flush loop.
+// Start begins the flush loop. It is the first to know what the running
+// collector is called: a configuration that is only validated has a collector
+// without a name.
 func (c *profilesToMetrics) Start(context.Context, component.Host) error {
+	if c.missing != nil {
+		return c.missing
+	}
 	c.store.Begin(time.Now())
 	if c.interval == 0 {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/connector/xconnector"
 	"go.opentelemetry.io/collector/consumer"
@@ -39,13 +40,20 @@ func loadConfig(text []byte) (component.Config, error) {
 	return cfg, confmap.Validate(cfg)
 }
 
+// settings are those of a collector whose instance id is collector-1.
+func settings() connector.Settings {
+	settings := connectortest.NewNopSettings(profiletometricsconnector.NewFactory().Type())
+	settings.Resource.Attributes().PutStr("service.instance.id", "collector-1")
+	return settings
+}
+
 // start creates the connector as a pipeline does. The caller shuts it down.
 func start(tb testing.TB, config string, next consumer.Metrics) xconnector.Profiles {
 	tb.Helper()
 	cfg, err := loadConfig([]byte(config))
 	require.NoError(tb, err)
 	factory := profiletometricsconnector.NewFactory()
-	conn, err := factory.CreateProfilesToMetrics(tb.Context(), connectortest.NewNopSettings(factory.Type()), cfg, next)
+	conn, err := factory.CreateProfilesToMetrics(tb.Context(), settings(), cfg, next)
 	require.NoError(tb, err)
 	require.NoError(tb, conn.Start(tb.Context(), componenttest.NewNopHost()))
 	return conn

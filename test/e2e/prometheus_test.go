@@ -43,19 +43,24 @@ func startPrometheus(t *testing.T, c *collector) *prometheus {
 
 func startPrometheusFor(t *testing.T, profiles string, collectors ...string) *prometheus {
 	t.Helper()
+	return startPrometheusWith(t, fmt.Sprintf(scrapeConfig, profiles, strings.Join(collectors, ", ")))
+}
+
+// startPrometheusWith starts a server with a configuration, and flags besides those that all have.
+func startPrometheusWith(t *testing.T, text string, flags ...string) *prometheus {
+	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
-	text := fmt.Sprintf(scrapeConfig, profiles, strings.Join(collectors, ", "))
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 
 	p := &prometheus{address: "127.0.0.1:" + freePorts(t, 1)[0]}
-	p.process = start(t, nil, program(t, "PROMETHEUS_BIN"),
-		"--config.file="+config,
-		"--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+p.address,
+	p.process = start(t, nil, program(t, "PROMETHEUS_BIN"), append([]string{
+		"--config.file=" + config,
+		"--storage.tsdb.path=" + filepath.Join(dir, "data"),
+		"--web.listen-address=" + p.address,
 		"--log.level=warn",
 		"--enable-feature=exemplar-storage",
-	)
+	}, flags...)...)
 	p.awaitServing(t, "http://"+p.address+"/-/ready")
 	return p
 }

@@ -154,6 +154,12 @@ func (r *Rules) Find(key string) RulePlace {
 	return place
 }
 
+// Sanitized is a key with every character outside of [a-zA-Z0-9_] as "_".
+func Sanitized(key string) string {
+	name, _ := appendSanitized(nil, key)
+	return string(name)
+}
+
 // appendSanitized appends a key with every character outside of [a-zA-Z0-9_]
 // as "_", and says whether there was any.
 func appendSanitized(name []byte, key string) ([]byte, bool) {

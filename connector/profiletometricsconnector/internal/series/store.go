@@ -42,9 +42,14 @@ type Settings struct {
 	MarkVanished bool
 	// Exemplars is how many exemplars a point has at most; 0 for none.
 	Exemplars int
+	// Instance is an attribute that every resource gets; none if it has no key.
+	Instance Attribute
 	// ScopeName and ScopeVersion name the scope of the emitted metrics.
 	ScopeName, ScopeVersion string
 }
+
+// Attribute is one with a text for a value.
+type Attribute struct{ Key, Value string }
 
 // Store holds all series. Updates of different resources run in parallel, and
 // in parallel with Collect.

@@ -101,6 +101,9 @@ func (s *Store) resource(name Resource) *resource {
 		streams:    make([]stream, len(s.settings.Streams)),
 	}
 	name.Fill(r.attributes)
+	if instance := s.settings.Instance; instance.Key != "" {
+		r.attributes.Attributes().PutStr(instance.Key, instance.Value)
+	}
 	s.resources[r.key] = r
 	s.ordered = append(s.ordered, r)
 	return r
