@@ -51,6 +51,8 @@ CODE := $(wildcard cmd connector extension internal receiver)
 sources = $(shell find $(1) -not -path '*/testdata*' \( -type d -o -name '*.go' -not -name '*_test.go' \)) \
 	go.mod go.sum
 SOURCES := $(call sources,$(filter-out cmd,$(CODE)))
+# What the tests with a Kubernetes API server find in the environment.
+KUBERNETES = KUBERNETES_BIN="$$(test/tools/kubernetes.sh $(CACHE))" OPERATOR_CRDS="$$(test/tools/operator-crds.sh)"
 
 .PHONY: help
 help: ## List the targets (this is the default)
@@ -94,11 +96,16 @@ docker-test: ## Run TEST_IMAGE hardened, else an image built without a registry 
 
 .PHONY: k8s-test
 k8s-test: $(DIST) ## Check the manifests in k8s; OTELCOL_FULL_BIN adds the overlay that needs all components
-	OTELCOL_BIN="$(abspath $(DIST))" go -C test/k8s test -count=1 ./...
+	kubernetes="$$(test/tools/kubernetes.sh $(CACHE))" && \
+		PATH="$$kubernetes:$$PATH" OTELCOL_BIN="$(abspath $(DIST))" go -C test/k8s test -count=1 ./...
+
+.PHONY: k8s-server-test
+k8s-server-test: ## Apply the manifests to a real API server and use them there; part of e2e
+	$(KUBERNETES) go test -tags e2e -count=1 -v -run '^TestKubernetes$$' ./test/e2e
 
 .PHONY: k8s-test-full
-k8s-test-full: $(FULL) ## Check the manifests in k8s, with the distribution with all components as well
-	OTELCOL_FULL_BIN="$(abspath $(FULL))" $(MAKE) k8s-test
+k8s-test-full: $(FULL) ## k8s-test and k8s-server-test, with the distribution with all components as well
+	OTELCOL_FULL_BIN="$(abspath $(FULL))" $(MAKE) k8s-test k8s-server-test
 
 .PHONY: release
 release: | $(OCB) ## Archives, bills of materials and checksums of VERSION for PLATFORMS, in dist-release
@@ -123,10 +130,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	test/tools/fuzz.sh $(FUZZTIME) $(CODE)
 
 .PHONY: e2e
-e2e: $(DIST) $(LOAD) ## Run the distribution against real Prometheus, Parca and programs; k8s-test
+e2e: $(DIST) $(LOAD) ## Run the distribution against real Prometheus, Parca, Kubernetes and programs; k8s-test
 	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" PARCA_BIN="$$(test/tools/parca.sh $(CACHE))" \
 		OTELCOL_BIN="$(abspath $(DIST))" PARCA_LOAD_BIN="$(abspath $(LOAD))" \
-		NODE_PATH="$$(test/tools/node-modules.sh $(CACHE) test/programs/nodebusy)" \
+		NODE_PATH="$$(test/tools/node-modules.sh $(CACHE) test/programs/nodebusy)" $(KUBERNETES) \
 		go test -tags e2e -count=1 -timeout 10m -v ./test/e2e/...
 	$(MAKE) k8s-test
 
@@ -162,12 +169,14 @@ tidy: ## Tidy go.mod and go.sum
 	cd internal/tools && go mod tidy
 	cd build/sbom && go mod tidy
 	cd test/k8s && go mod tidy
+	cd test/kubernetes && go mod tidy
 	cd test/parca && go mod tidy
 
 .PHONY: tools
 tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into the cache
 	test/tools/prometheus.sh $(CACHE)
 	test/tools/parca.sh $(CACHE)
+	test/tools/kubernetes.sh $(CACHE)
 	test/tools/node-modules.sh $(CACHE) test/programs/nodebusy
 
 .PHONY: docs

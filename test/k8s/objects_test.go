@@ -75,9 +75,7 @@ func render(t *testing.T, directory string) []object {
 func kustomize(t *testing.T, directory string) []object {
 	t.Helper()
 	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("kubectl, which has kustomize, is not installed")
-	}
+	require.NoError(t, err, "kubectl, which has kustomize, is not on the PATH: run the tests with `make k8s-test`")
 	command := exec.CommandContext(t.Context(), kubectl, "kustomize", directory)
 	var complaints bytes.Buffer
 	command.Stderr = &complaints
