@@ -183,6 +183,10 @@ tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into 
 docs: ## Build the documentation into site/, with Debian's mkdocs
 	test/tools/docs.sh
 
+.PHONY: screenshots
+screenshots: $(DIST) ## Make the documentation's images of real data anew; MINUTES (16) of it
+	OTELCOL_BIN="$(abspath $(DIST))" test/tools/screenshots.sh $(CACHE)
+
 .PHONY: clean
 clean: ## Remove what was built; the tools stay in the cache
 	rm -rf dist dist-* site
