@@ -113,8 +113,8 @@ release: | $(OCB) ## Archives, bills of materials and checksums of VERSION for P
 	test/tools/release-test.sh dist-release
 
 .PHONY: test
-test: ## Everything CI does: check-generated, vet, lint, unit, fuzz, e2e
-	@for target in check-generated vet lint unit fuzz e2e; do \
+test: ## Everything CI does: check-generated, vet, lint, unit, fuzz, docs-test, e2e
+	@for target in check-generated vet lint unit fuzz docs-test e2e; do \
 		echo "==> make $$target"; \
 		$(MAKE) "$$target"; \
 	done
@@ -182,6 +182,10 @@ tools: $(OCB) $(MDATAGEN) $(GOIMPORTS) $(LINT) ## Install the pinned tools into 
 .PHONY: docs
 docs: ## Build the documentation into site/, with Debian's mkdocs
 	test/tools/docs.sh
+
+.PHONY: docs-test
+docs-test: ## Check that the documentation builds, where there is mkdocs or it can be installed
+	test/tools/docs.sh check
 
 .PHONY: screenshots
 screenshots: $(DIST) ## Make the documentation's images of real data anew; MINUTES (16) of it

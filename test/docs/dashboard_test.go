@@ -20,6 +20,7 @@ type dashboard struct {
 	Templating struct {
 		List []struct {
 			Name       string      `json:"name"`
+			Label      string      `json:"label"`
 			Type       string      `json:"type"`
 			Datasource *datasource `json:"datasource"`
 		} `json:"list"`
