@@ -204,3 +204,31 @@ func TestHowAccurateSamplesAre(t *testing.T) {
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+// What the table of failures quotes of the log is what the receiver writes. A span of code is cut where
+// the receiver puts other texts together.
+func TestQuotedFailuresAreThoseOfTheReceiver(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(repository, "receiver/pprofscrapereceiver/*.go"))
+	require.NoError(t, err)
+	var code strings.Builder
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			code.Write(content)
+		}
+	}
+	const shortest = 12 // less than that is a status or the like
+	checked := 0
+	for _, quote := range column(t, text(t, "docs/troubleshooting.md"), "| the log says | do |\n|---|---|", 1) {
+		for _, part := range regexp.MustCompile(`; | ?\(?…\)?`).Split(quote, -1) {
+			part = strings.TrimSpace(part)
+			if len(part) < shortest || strings.HasPrefix(part, "status ") || part == "already in use" { // the target's words
+				continue
+			}
+			checked++
+			assert.True(t, strings.Contains(code.String(), part), "the receiver never says %q", part) //nolint:testifylint // would print all the code
+		}
+	}
+	assert.Greater(t, checked, 8)
+}
