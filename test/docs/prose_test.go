@@ -42,7 +42,7 @@ func guides(t *testing.T) map[string]string {
 
 var (
 	// A key and its default, as in `metrics_expiration` (5m) or `metrics_flush_interval`, 15s.
-	keyWithValue = regexp.MustCompile("`(?:[a-z_]+\\.)*([a-z_]+)`,? \\(?(\\d[\\d,]*(?:s|m|h)?)[,);]")
+	keyWithValue = regexp.MustCompile("`(?:[a-z_]+\\.)*([a-z_]+)`,? \\(?(\\d[\\d,]*[smh]?)[,);]")
 	metricInCode = regexp.MustCompile("`((?:cpu_time|memory_allocation|memory_usage)_\\w+|otelcol_(?:connector|receiver|process)_\\w+|pprofscrape_\\w+|parca_load_\\w+)(?:\\{[^`]*)?`")
 )
 
@@ -164,7 +164,7 @@ func TestDescribedRowsAndVariablesAreThoseOfTheDashboard(t *testing.T) {
 // The reasons in the table on malformed samples are all that there are.
 func TestDescribedReasonsAreThoseOfTheConnector(t *testing.T) {
 	described := column(t, text(t, "docs/troubleshooting.md"), "| reason | the sample | what was done |\n|---|---|---|", 1)
-	files, err := filepath.Glob(filepath.Join(repository, "connector/profiletometricsconnector/internal/*/*.go"))
+	files, err := filepath.Glob(filepath.Join(repository, "connector", "profiletometricsconnector", "internal", "*", "*.go"))
 	require.NoError(t, err)
 	constant := regexp.MustCompile(`(?m)^\s+\w+\s+(?:symbols\.)?Reason += "(\w+)"|symbols\.Reason\("(\w+)"\)`)
 	var reasons []string
@@ -208,7 +208,7 @@ func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 // What the table of failures quotes of the log is what the receiver writes. A span of code is cut where
 // the receiver puts other texts together.
 func TestQuotedFailuresAreThoseOfTheReceiver(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(repository, "receiver/pprofscrapereceiver/*.go"))
+	files, err := filepath.Glob(filepath.Join(repository, "receiver", "pprofscrapereceiver", "*.go"))
 	require.NoError(t, err)
 	var code strings.Builder
 	for _, file := range files {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +124,6 @@ service:
 func assertQuoted(t *testing.T, text string) {
 	t.Helper()
 	for _, name := range []string{"README.md", "docs/troubleshooting.md"} {
-		assert.True(t, strings.Contains(page(t, name), text), "%s does not quote: %s", name, text)
+		assert.Contains(t, page(t, name), text, name)
 	}
 }

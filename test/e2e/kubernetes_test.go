@@ -47,6 +47,7 @@ func TestKubernetes(t *testing.T) {
 	k := startKubernetes(t)
 	// First, so that it meets nothing but what its commands have made.
 	t.Run("documented commands do what they say", k.testDocumentedCommands)
+	t.Run("the README's commands do what they say", k.testReadmeCommands)
 	t.Run("manifests are accepted", k.testManifests)
 	t.Run("pods are admitted", k.testPods)
 	t.Run("mistakes are refused", k.testRefusals)
