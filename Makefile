@@ -21,6 +21,8 @@ FUZZTIME ?= 10s
 # Which benchmarks run, and how often; benchstat wants ten runs or more.
 BENCH ?= .
 BENCHCOUNT ?= 1
+# -short measures so briefly that the numbers say nothing.
+SIZINGFLAGS ?=
 # More flags for the collector that `make run` starts, e.g. RUNFLAGS=--set=...
 RUNFLAGS ?=
 
@@ -141,6 +143,11 @@ e2e: $(DIST) $(LOAD) ## Run the distribution against real Prometheus, Parca, Kub
 bench: ## Run the benchmarks that BENCH (.) matches
 	go test -run '^$$' -bench '$(BENCH)' -count $(BENCHCOUNT) ./...
 
+.PHONY: sizing
+sizing: $(DIST) ## Measure what docs/deployment/sizing.md says, and write it there (on an idle machine)
+	PROMETHEUS_BIN="$$(test/tools/prometheus.sh $(CACHE))" OTELCOL_BIN="$(abspath $(DIST))" \
+		go test -tags 'e2e sizing' -count=1 -timeout 30m -v -run '^TestSizing$$' $(SIZINGFLAGS) ./test/e2e
+
 .PHONY: lint
 lint: | $(LINT) ## Run golangci-lint
 	$(LINT) run ./...
@@ -149,7 +156,7 @@ lint: | $(LINT) ## Run golangci-lint
 
 .PHONY: vet
 vet: ## Run go vet on everything, the end-to-end tests included
-	go vet -tags e2e ./...
+	go vet -tags 'e2e sizing' ./...
 
 .PHONY: fmt
 fmt: | $(LINT) ## Format the code

@@ -32,6 +32,10 @@ const (
 	betweenProfiles = 50 * time.Millisecond
 )
 
+// untilItListens makes a client wait for a collector that has just been started: its metrics about itself
+// are served before it listens.
+var untilItListens = grpc.WithDefaultCallOptions(grpc.WaitForReady(true))
+
 // member is a collector of a fleet: a configuration of the documentation, and what is different here.
 type member struct {
 	*collector
@@ -126,7 +130,7 @@ func newProfiler(t *testing.T, pid int, to ...*member) *profiler {
 	t.Helper()
 	p := &profiler{t: t, pid: pid, flat: map[string]int64{}}
 	for _, m := range to {
-		conn, err := grpc.NewClient(m.otlpGRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := grpc.NewClient(m.otlpGRPC, grpc.WithTransportCredentials(insecure.NewCredentials()), untilItListens)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, conn.Close()) })
 		p.clients = append(p.clients, pprofileotlp.NewGRPCClient(conn))
