@@ -177,7 +177,8 @@ func (p *profiler) send() {
 		p.flat[function] += weight
 	}
 	batch := testprofile.Batch{Resources: []testprofile.Resource{{
-		Attributes: testprofile.Attributes{"service.name": "shop", "process.pid": p.pid},
+		// With an instance, Prometheus does not call what it scrapes after the collector.
+		Attributes: testprofile.Attributes{"service.name": "shop", "service.instance.id": "1", "process.pid": p.pid},
 		Profiles: []testprofile.Profile{{
 			SampleType: "cpu/nanoseconds", Time: time.Now(), Duration: betweenProfiles, Samples: samples,
 		}},

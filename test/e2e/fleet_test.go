@@ -16,6 +16,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/profiletometrics/profiletometrics/internal/testprofile"
 )
 
 const (
@@ -136,6 +139,34 @@ func TestFleetOfGatewaysThatConvert(t *testing.T) {
 	}, settleTimeout, pollInterval, "the gateways have no series of their own")
 	p.end()
 	requireExactly(t, prom, `{service_name="shop"}`, p)
+
+	t.Log("a process sends its heap profile to one gateway, and the next to the other")
+	for i, bytes := range []int64{4096, 1024} {
+		sendGRPC(t, gateways[i].otlpGRPC, heapOf(t, bytes))
+	}
+	page, err := os.ReadFile(fleetsPage)
+	require.NoError(t, err)
+	const larger = "sum by (job) (max without (collector_instance_id, instance) (memory_usage_bytes))"
+	assert.Contains(t, string(page), larger)
+	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+		for expr, want := range map[string]float64{"sum(memory_usage_bytes)": 5120, larger: 4096} {
+			got, err := prom.scalar(t.Context(), expr)
+			require.NoError(collect, err)
+			assert.InDelta(collect, want, got, 0, expr)
+		}
+	}, settleTimeout, pollInterval)
+}
+
+// heapOf is the heap profile of a process that does not say which instance of its service it is.
+func heapOf(t *testing.T, bytes int64) pprofile.Profiles {
+	t.Helper()
+	return testprofile.New(t, testprofile.Resource{
+		Attributes: testprofile.Attributes{"service.name": "shop", "process.pid": 1},
+		Profiles: []testprofile.Profile{{
+			SampleType: "inuse_space/bytes", Time: time.Now(),
+			Samples: []testprofile.Sample{{Stack: testprofile.Stack("main.main"), Values: []int64{bytes}}},
+		}},
+	})
 }
 
 // requireArrived waits until Prometheus has all that had been sent when it was called.
