@@ -176,6 +176,10 @@ func (c *profilesToMetrics) convert(ctx context.Context, profiles pprofile.Profi
 
 func (c *profilesToMetrics) count(ctx context.Context, profiles pprofile.Profiles) {
 	begun := time.Now()
+	profiles, err := withNamedAttributes(profiles)
+	if err != nil {
+		c.logger.Warn("Attributes of resources that refer to the string table are lost; let the sender write them out", zap.Error(err))
+	}
 	report := c.aggregator.Add(profiles, begun)
 	c.telemetry.record(ctx, report, time.Since(begun))
 	if report.Malformed != nil {
