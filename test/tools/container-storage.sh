@@ -2,20 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 
-# To be sourced: buildah and podman keep images, containers, volumes and networks in a directory that
-# is removed in the end, so that a test neither sees nor leaves anything on the machine.
+# To be sourced: settings for buildah and podman, among them a storage of its own for images,
+# containers, volumes and networks, so that a test neither sees nor leaves anything on the machine.
 
-# private_storage DIR
-private_storage() {
-    export CONTAINERS_STORAGE_CONF=$1/storage.conf
-    printf '[storage]\ndriver="%s"\ngraphroot="%s"\nrunroot="%s"\n' overlay "$1/storage" "$1/run" >"$CONTAINERS_STORAGE_CONF"
-    if ! buildah images >/dev/null 2>&1; then
-        # Slower, but needs nothing of the file system: overlays cannot be made upon another.
-        sed -i 's/"overlay"/"vfs"/' "$CONTAINERS_STORAGE_CONF"
-    fi
-}
-
-# engine_settings DIR: podman's, for this machine; those of private storage, too, if there is one.
+# engine_settings DIR [private]: podman's for this machine, with files in DIR; private ones keep all
+# that podman keeps there, too.
 engine_settings() {
     export CONTAINERS_CONF=$1/containers.conf
     {
@@ -23,14 +14,28 @@ engine_settings() {
         printf '[containers]\ndefault_ulimits=["nofile=1024:1024","nproc=1024:1024"]\n[engine]\n'
         # crun, the default, refuses where cgroups are of both versions.
         ! command -v runc >/dev/null || printf 'runtime="runc"\n'
-        if [[ -n ${CONTAINERS_STORAGE_CONF:-} ]]; then
+        if [[ ${2:-} == private ]]; then
             printf 'lock_type="file"\ntmp_dir="%s"\nvolume_path="%s"\n' "$1/libpod" "$1/volumes"
             printf '[network]\nnetwork_config_dir="%s"\n' "$1/networks"
         fi
     } >"$CONTAINERS_CONF"
 }
 
-# remove_storage DIR: ends what still runs and removes all.
+# private_storage DIR fails if buildah and podman do not use it.
+private_storage() {
+    engine_settings "$1" private
+    export CONTAINERS_STORAGE_CONF=$1/storage.conf
+    printf '[storage]\ndriver="overlay"\ngraphroot="%s"\nrunroot="%s"\n' "$1/storage" "$1/run" >"$CONTAINERS_STORAGE_CONF"
+    if ! buildah images >/dev/null 2>&1; then
+        # Slower, but needs nothing of the file system: overlays cannot be made upon another.
+        rm -rf "$1/storage" "$1/run"
+        sed -i 's/"overlay"/"vfs"/' "$CONTAINERS_STORAGE_CONF"
+    fi
+    [[ $(buildah info --format '{{.store.GraphRoot}}') == "$1/storage" ]] &&
+        [[ $(podman info --format '{{.Store.GraphRoot}}') == "$1/storage" ]]
+}
+
+# remove_storage DIR: ends what still runs in a private storage, and removes it.
 remove_storage() {
     podman pod rm --all --force --time 0 >/dev/null 2>&1 || true
     podman rm --all --force --time 0 >/dev/null 2>&1 || true

@@ -26,10 +26,11 @@ lacking() {
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/image-test.XXXXXX")
 container=
+storage= # private, if any
 cleanup() {
     [[ -z $container ]] || "$runner" rm -f "$container" >/dev/null 2>&1 || true
     [[ ! -f $work/deployment.yaml ]] || podman kube down "$work/deployment.yaml" >/dev/null 2>&1 || true
-    if [[ -n ${CONTAINERS_STORAGE_CONF:-} ]]; then remove_storage "$work"; else rm -rf "$work"; fi
+    if [[ -n $storage ]]; then remove_storage "$storage"; else rm -rf "$work"; fi
 }
 trap cleanup EXIT
 
@@ -61,7 +62,8 @@ if [[ -z $image ]]; then
     [[ $(id -u) == 0 ]] || lacking "building the image" "without a registry, only root can"
     reason=$(test/tools/require-containers.sh 2>&1) || lacking "building the image" "$reason"
     runner=podman # It sees the images of buildah.
-    private_storage "$work"
+    private_storage "$work" || lacking "building the image" "buildah and podman do not use a storage of its own"
+    storage=$work
     image=localhost/otelcol-profiletometrics:test
     build "$image"
     echo "ok: $image is built"
@@ -70,11 +72,11 @@ if [[ -z $runner ]]; then
     if docker info >/dev/null 2>&1; then runner=docker; else runner=podman; fi
 fi
 command -v "$runner" >/dev/null || fail "running a container needs docker or podman"
-[[ $runner != podman ]] || engine_settings "$work"
+[[ $runner != podman || -n $storage ]] || engine_settings "$work"
 
 hardened=(--read-only --cap-drop ALL --security-opt no-new-privileges --memory 512m)
 published=(-p 127.0.0.1::13133 -p 127.0.0.1::9464 -p 127.0.0.1::8888)
-if [[ -n ${CONTAINERS_STORAGE_CONF:-} ]]; then
+if [[ -n $storage ]]; then
     reason=$(podman run --rm "${hardened[@]}" "${published[@]}" "$go_image" true 2>&1) ||
         lacking "running the image, which was built" "podman cannot run any here: $reason"
 fi
