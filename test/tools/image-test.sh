@@ -6,6 +6,7 @@
 # serves, with docker or podman ($RUNNER says which); podman also runs the Deployment in k8s/base.
 # Without IMAGE, it builds the Dockerfile with buildah, upon stand-ins for the base images and with
 # this machine's Go caches, so that it needs no registry and compiles little. Nothing is left of it.
+# With PLATFORM, the image is built for that, as far as it goes upon scratch, and not run.
 # What this machine cannot do is an error, or, with DOCKER_TEST=optional, said and left out.
 set -euo pipefail
 
@@ -45,15 +46,28 @@ can_build() {
 }
 
 build() {
-    local modules cache reason
+    local modules cache reason runtime=$runtime_image
+    # Of another platform there is no stand-in.
+    [[ -z ${PLATFORM:-} ]] || runtime=scratch
     modules=$(go env GOMODCACHE)
     cache=$(go env GOCACHE)
     mkdir -p "$modules" "$cache"
     reason=$({ test/tools/image-bases.sh "$go_image" "$runtime_image" && can_build; } 2>&1) ||
         lacking "building the image" "buildah cannot do it here: $reason"
     BUILDER=buildah BUILDAH_ISOLATION=chroot GOPROXY=$(go env GOPROXY) VERSION=0.0.0-test build/image.sh "$1" \
-        --build-arg GO_IMAGE="$go_image" --build-arg RUNTIME_IMAGE="$runtime_image" \
+        --build-arg GO_IMAGE="$go_image" --build-arg RUNTIME_IMAGE="$runtime" \
         --network host --volume "$modules:/machine/mod" --volume "$cache:/machine/build"
+}
+
+# requires_platform IMAGE: it, and the program in it, are for $PLATFORM.
+requires_platform() {
+    local is opened
+    is=$(podman image inspect --format '{{.Os}}/{{.Architecture}}' "$1")
+    [[ $is == "$PLATFORM" ]] || fail "the image is for $is, not for $PLATFORM"
+    opened=$(buildah from --arch "${PLATFORM#*/}" "$1")
+    is=$(test/tools/program-platform.sh "$(buildah mount "$opened")/otelcol-profiletometrics")
+    buildah umount "$opened" >/dev/null
+    [[ $is == "${PLATFORM/\//_}" ]] || fail "the program in the image is for $is, not for $PLATFORM"
 }
 
 image=${1:-}
@@ -67,6 +81,11 @@ if [[ -z $image ]]; then
     image=localhost/otelcol-profiletometrics:test
     build "$image"
     echo "ok: $image is built"
+    if [[ -n ${PLATFORM:-} ]]; then
+        requires_platform "$image"
+        echo "ok: it is for $PLATFORM"
+        exit 0
+    fi
 fi
 if [[ -z $runner ]]; then
     if docker info >/dev/null 2>&1; then runner=docker; else runner=podman; fi

@@ -7,6 +7,7 @@
 # holds a collector of the release's version that accepts the configuration beside it.
 set -euo pipefail
 
+tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
 
 fail() {
@@ -19,13 +20,6 @@ sha256sum --check --quiet checksums.txt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# header FILE: the format of a program and the processor it is for, from its first bytes.
-header() {
-    od -An -tx1 -N20 "$1" | tr -d ' \n' | sed -E \
-        -e 's/^7f454c46.{28}3e00$/linux_amd64/' -e 's/^7f454c46.{28}b700$/linux_arm64/' \
-        -e 's/^cffaedfe07000001.*/darwin_amd64/' -e 's/^cffaedfe0c000001.*/darwin_arm64/'
-}
-
 native=$(go env GOHOSTOS)_$(go env GOHOSTARCH)
 tried=
 for archive in *.tar.gz; do
@@ -37,7 +31,8 @@ for archive in *.tar.gz; do
     platform=${name#otelcol-profiletometrics_}
     for program in otelcol-profiletometrics parca-load; do
         bill=${program}_$platform.cdx.json
-        [[ $platform == *_$(header "$work/$name/$program") ]] || fail "$archive has a $program for $(header "$work/$name/$program")"
+        is=$("$tools/program-platform.sh" "$work/$name/$program")
+        [[ $platform == *_"$is" ]] || fail "$archive has a $program for $is"
         grep -q '"purl": "pkg:golang/google.golang.org/grpc@v' "$bill" || fail "$bill does not list the modules of $program"
     done
     if [[ $platform == *_$native ]]; then
