@@ -32,7 +32,16 @@ flags=(
     --build-arg "MANIFEST=${MANIFEST:-builder-config.yaml}"
     --tag "$image"
 )
-[[ -z ${PLATFORM:-} ]] || flags+=(--platform "$PLATFORM")
+if [[ -n ${PLATFORM:-} ]]; then
+    flags+=(--platform "$PLATFORM")
+    if [[ $builder != docker ]]; then
+        # Not all versions know it by themselves; without it they would compile in an emulator.
+        case $(uname -m) in
+        x86_64) flags+=(--build-arg BUILDPLATFORM=linux/amd64) ;;
+        aarch64 | arm64) flags+=(--build-arg BUILDPLATFORM=linux/arm64) ;;
+        esac
+    fi
+fi
 # Where modules come from depends on the machine, not on the image.
 [[ -z ${GOPROXY:-} ]] || flags+=(--build-arg "GOPROXY=$GOPROXY")
 

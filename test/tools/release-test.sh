@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # release-test.sh DIR: checks the release in DIR: its checksums, that each archive has a bill of
-# materials for each program, and that the archive for this machine holds a collector of the
-# release's version that accepts the configuration beside it.
+# materials for each program and programs for its platform, and that the archive for this machine
+# holds a collector of the release's version that accepts the configuration beside it.
 set -euo pipefail
 
+tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
 
 fail() {
@@ -30,6 +31,8 @@ for archive in *.tar.gz; do
     platform=${name#otelcol-profiletometrics_}
     for program in otelcol-profiletometrics parca-load; do
         bill=${program}_$platform.cdx.json
+        is=$("$tools/program-platform.sh" "$work/$name/$program")
+        [[ $platform == *_"$is" ]] || fail "$archive has a $program for $is"
         grep -q '"purl": "pkg:golang/google.golang.org/grpc@v' "$bill" || fail "$bill does not list the modules of $program"
     done
     if [[ $platform == *_$native ]]; then
