@@ -6,11 +6,14 @@ package profiletometricsconnector
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
+	"github.com/profiletometrics/profiletometrics/internal/livepage"
 	"github.com/profiletometrics/profiletometrics/internal/testprofile"
 )
 
@@ -101,4 +104,22 @@ func TestKnownSeriesCostNoAllocation(t *testing.T) {
 	require.Greater(t, amongMany.store.Live(), alone.store.Live()+10_000)
 
 	assert.InDelta(t, allocationsOf(t, alone, profiles), allocationsOf(t, amongMany, profiles), aHandful)
+}
+
+// blankPage is one that nobody looks at.
+type blankPage struct{}
+
+func (blankPage) Show(component.ID, func() livepage.Connector) func() { return func() {} }
+
+// TestBeingWatchedCostsNoAllocation sends a batch to a connector that a page
+// shows, and to one that none does.
+func TestBeingWatchedCostsNoAllocation(t *testing.T) {
+	skipWithRaceDetector(t)
+	profiles := testprofile.Host(2_000).Profiles()
+	profiles.MarkReadOnly()
+	alone, watched := steadyConnector(t, profiles, unlimited), steadyConnector(t, profiles, unlimited)
+	watched.show([]livepage.Page{blankPage{}}, time.Now())
+	require.NoError(t, watched.ConsumeProfiles(t.Context(), profiles)) // the first that is counted
+	assert.InDelta(t, allocationsOf(t, alone, profiles), allocationsOf(t, watched, profiles), aHandful)
+	assert.NotEmpty(t, watched.live.Look().Taken)
 }

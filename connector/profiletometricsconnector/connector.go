@@ -17,20 +17,27 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
+	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/live"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/metadata"
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/series"
+	"github.com/profiletometrics/profiletometrics/internal/livepage"
 )
 
 // profilesToMetrics is the connector: it counts profiles into the store as they
 // come, and hands on what the store holds at every flush.
 type profilesToMetrics struct {
+	id         component.ID
 	missing    error         // why Start has to fail; nil if nothing is missing
 	interval   time.Duration // 0 flushes within ConsumeProfiles
+	series     series.Settings
 	store      *series.Store
 	aggregator *aggregate.Aggregator
 	next       consumer.Metrics
 	logger     *zap.Logger
 	telemetry  *telemetry
+
+	live *live.Live // nil unless a page shows the connector
+	hide []func()   // take it from the pages
 
 	// flushing allows one flush at a time.
 	flushing sync.Mutex
@@ -53,8 +60,10 @@ func newProfilesToMetrics(settings connector.Settings, config *Config, next cons
 		return nil, fmt.Errorf("set up the connector's own telemetry: %w", err)
 	}
 	return &profilesToMetrics{
+		id:         settings.ID,
 		missing:    missing,
 		interval:   config.MetricsFlushInterval,
+		series:     compiled.series,
 		store:      store,
 		aggregator: aggregate.New(compiled.measures, compiled.selection, store, compiled.aggregation),
 		next:       next,
@@ -71,11 +80,13 @@ func (*profilesToMetrics) Capabilities() consumer.Capabilities {
 // Start begins the flush loop. It is the first to know what the running
 // collector is called: a configuration that is only validated has a collector
 // without a name.
-func (c *profilesToMetrics) Start(context.Context, component.Host) error {
+func (c *profilesToMetrics) Start(_ context.Context, host component.Host) error {
 	if c.missing != nil {
 		return c.missing
 	}
-	c.store.Begin(time.Now())
+	now := time.Now()
+	c.store.Begin(now)
+	c.show(livepage.Pages(host), now)
 	if c.interval == 0 {
 		return nil
 	}
@@ -86,10 +97,24 @@ func (c *profilesToMetrics) Start(context.Context, component.Host) error {
 	return nil
 }
 
+// show lets pages show the connector. Without any, nothing is watched.
+func (c *profilesToMetrics) show(pages []livepage.Page, now time.Time) {
+	if len(pages) == 0 {
+		return
+	}
+	c.live = live.Watch(live.Settings{FlushInterval: c.interval, Series: c.series}, c.aggregator, c.store, now)
+	for _, page := range pages {
+		c.hide = append(c.hide, page.Show(c.id, c.live.Look))
+	}
+}
+
 // Shutdown ends the flush loop and flushes what is held, within ctx: it does not
 // wait for a metrics pipeline that goes on after the end of its context.
 func (c *profilesToMetrics) Shutdown(ctx context.Context) error {
 	defer c.telemetry.shutdown()
+	for _, hide := range c.hide {
+		hide()
+	}
 	if c.stop == nil {
 		return nil
 	}
@@ -137,6 +162,7 @@ func (c *profilesToMetrics) flush(ctx context.Context) error {
 	defer c.flushing.Unlock()
 	flush := c.store.Collect(time.Now())
 	if err := c.handOn(ctx, flush.Metrics); err != nil {
+		c.live.Refused(err, time.Now())
 		flush.Failed()
 		return err
 	}
@@ -159,7 +185,11 @@ func (c *profilesToMetrics) ConsumeProfiles(ctx context.Context, profiles pprofi
 		c.count(ctx, profiles)
 		return nil
 	}
-	return c.handOn(ctx, c.convert(ctx, profiles))
+	err := c.handOn(ctx, c.convert(ctx, profiles))
+	if err != nil {
+		c.live.Refused(err, time.Now())
+	}
+	return err
 }
 
 // convert counts a batch and takes all of it out again at once. Whoever gets
@@ -182,6 +212,7 @@ func (c *profilesToMetrics) count(ctx context.Context, profiles pprofile.Profile
 	}
 	report := c.aggregator.Add(profiles, begun)
 	c.telemetry.record(ctx, report, time.Since(begun))
+	c.live.Record(report, begun)
 	if report.Malformed != nil {
 		c.logger.Warn("The batch has malformed samples; their weight was counted as far as it is known",
 			zap.Any("samples_by_reason", report.Malformed),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -40,7 +41,7 @@ func TestTheInstanceIDIsThatOfTheCollector(t *testing.T) {
 			sink := new(consumertest.MetricsSink)
 			conn, err := profiletometricsconnector.NewFactory().CreateProfilesToMetrics(t.Context(), settings, config, sink)
 			require.NoError(t, err, "a configuration that is only validated has a collector without an id")
-			err = conn.Start(t.Context(), nil)
+			err = conn.Start(t.Context(), componenttest.NewNopHost())
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err)
 				require.ErrorContains(t, err, "collector_instance_attribute: ")
@@ -68,6 +69,6 @@ func TestACollectorWithoutAnIDNeedsNone(t *testing.T) {
 	require.NoError(t, err)
 	conn, err := profiletometricsconnector.NewFactory().CreateProfilesToMetrics(t.Context(), settings, config, consumertest.NewNop())
 	require.NoError(t, err)
-	require.NoError(t, conn.Start(t.Context(), nil))
+	require.NoError(t, conn.Start(t.Context(), componenttest.NewNopHost()))
 	require.NoError(t, conn.Shutdown(t.Context()))
 }

@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/collector/config/configgrpc"
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/profiletometrics/profiletometrics/internal/webserver"
 )
 
 const (
@@ -64,28 +66,12 @@ func newDefaultConfig() *Config {
 	}
 }
 
-// Unmarshal reads the server's keys apart from all others, each strictly: the
-// decoder would pass over keys that nothing knows, because the squashed server
-// has an Unmarshal of its own that does.
+// Unmarshal reads the server's keys apart from all others, each strictly.
 func (cfg *Config) Unmarshal(conf *confmap.Conf) error {
-	server := confmap.New()
-	if err := server.Merge(conf); err != nil {
+	if err := webserver.Unmarshal(conf, &cfg.Server,
+		"parca", "timeout", "max_concurrent_queries", "max_window", "max_response_size"); err != nil {
 		return err
 	}
-	for _, key := range []string{"parca", "timeout", "max_concurrent_queries", "max_window", "max_response_size"} {
-		server.Delete(key)
-	}
-	// The same fields without the method: all that is left to find is a key that
-	// no field has.
-	type fields confighttp.ServerConfig
-	unused := fields(cfg.Server)
-	if err := server.Unmarshal(&unused); err != nil {
-		return err
-	}
-	if err := server.Unmarshal(&cfg.Server); err != nil {
-		return err
-	}
-
 	parca, err := conf.Sub("parca")
 	if err != nil {
 		return fmt.Errorf("parca: expected the settings of a gRPC client: %w", err)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	querypb "github.com/parca-dev/parca/gen/proto/go/parca/query/v1alpha1"
+
+	"github.com/profiletometrics/profiletometrics/internal/webserver"
 )
 
 // path is the only one that is served.
@@ -56,20 +58,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	end(req, status)
 }
 
-// secure sets the headers that keep an answer from being kept, guessed at, or
-// used by a page of another origin.
+// secure sets the headers of an answer, which is no page.
 func secure(header http.Header) {
-	for name, value := range map[string]string{
-		"X-Content-Type-Options":       "nosniff",
-		"Cache-Control":                "no-store",
-		"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'",
-		"Cross-Origin-Resource-Policy": "same-origin",
-		"Referrer-Policy":              "no-referrer",
-	} {
-		if header.Get(name) == "" { // else the user's response_headers have it
-			header.Set(name, value)
-		}
-	}
+	webserver.Secure(header, "default-src 'none'; frame-ancestors 'none'")
 }
 
 // read checks what a caller asks for.

@@ -123,7 +123,7 @@ func (h *harness) url(parameters map[string][]string) string {
 	for name, value := range parameters {
 		values[name] = value
 	}
-	return "http://" + h.listener.Addr().String() + path + "?" + values.Encode()
+	return "http://" + h.server.Address().String() + path + "?" + values.Encode()
 }
 
 // recorded are the parameters of what was recorded, with some of them changed.

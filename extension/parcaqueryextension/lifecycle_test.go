@@ -47,22 +47,6 @@ func TestMissingAuthExtensionsAreErrorsOfTheStart(t *testing.T) {
 	}
 }
 
-func TestOnlyLoopbackAddressesAreOurOwn(t *testing.T) {
-	for _, tc := range []struct {
-		address net.Addr
-		want    bool
-	}{
-		{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, true},
-		{&net.TCPAddr{IP: net.IPv6loopback}, true},
-		{&net.UnixAddr{Name: "/run/parcaquery.sock"}, true},
-		{&net.TCPAddr{IP: net.IPv4zero}, false},
-		{&net.TCPAddr{IP: net.IPv6unspecified}, false},
-		{&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, false},
-	} {
-		assert.Equal(t, tc.want, isLoopback(tc.address), tc.address)
-	}
-}
-
 // A collector that ends does not wait for Parca, and tells its callers so.
 func TestShutdownEndsRunningQueries(t *testing.T) {
 	server, address := parcatest.Start(t)

@@ -32,6 +32,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/profiletometrics/profiletometrics/internal/parcaapi/parcatest"
+	"github.com/profiletometrics/profiletometrics/internal/webserver"
 )
 
 func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
@@ -39,7 +40,7 @@ func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
 	for _, reply := range []*reply{
 		get(t, h.url(recorded("json_stacks"))),
 		get(t, h.url(nil)),
-		get(t, "http://"+h.listener.Addr().String()+"/"),
+		get(t, "http://"+h.server.Address().String()+"/"),
 		do(t, http.MethodPost, h.url(nil), http.Header{}),
 	} {
 		assert.Equal(t, "nosniff", reply.header.Get("X-Content-Type-Options"))
@@ -175,7 +176,7 @@ func TestCredentialsOfCallersAreNotPassedOn(t *testing.T) {
 
 func dial(t *testing.T, h *harness) net.Conn {
 	t.Helper()
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", h.listener.Addr().String())
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", h.server.Address().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
@@ -210,7 +211,7 @@ func startWithSlowReader(t *testing.T, writeTimeout time.Duration) (*harness, ne
 	h := start(t, cfg)
 	conn := dial(t, h)
 	_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: %s\r\n\r\n",
-		strings.TrimPrefix(h.url(recorded("table_arrow")), "http://"+h.listener.Addr().String()), contentTypeBytes)
+		strings.TrimPrefix(h.url(recorded("table_arrow")), "http://"+h.server.Address().String()), contentTypeBytes)
 	require.NoError(t, err)
 	return h, conn
 }
@@ -235,7 +236,7 @@ func TestSlowReadersDoNotHoldUpTheShutdown(t *testing.T) {
 
 func TestOversizedHeadersAreRefused(t *testing.T) {
 	h, server := startRecorded(t)
-	reply := get(t, h.url(nil)+"x="+strings.Repeat("x", 2*maxHeaderBytes))
+	reply := get(t, h.url(nil)+"x="+strings.Repeat("x", 2*webserver.MaxHeaderBytes))
 	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, reply.status)
 	assert.Empty(t, server.Requests())
 }

@@ -31,7 +31,7 @@ type collector struct {
 	*process
 	started time.Time
 	// addresses, host:port
-	pprof, otlpGRPC, otlpHTTP, metrics, telemetry string
+	pprof, otlpGRPC, otlpHTTP, metrics, page, telemetry string
 }
 
 func startCollector(t *testing.T) *collector {
@@ -45,14 +45,15 @@ func startCollector(t *testing.T) *collector {
 // newCollector chooses the addresses of a collector that does not run yet.
 func newCollector(t *testing.T) *collector {
 	t.Helper()
-	ports := freePorts(t, 5)
+	ports := freePorts(t, 6)
 	const host = "127.0.0.1:"
 	return &collector{
 		pprof:     host + ports[0],
 		otlpGRPC:  host + ports[1],
 		otlpHTTP:  host + ports[2],
 		metrics:   host + ports[3],
-		telemetry: ports[4],
+		page:      host + ports[4],
+		telemetry: ports[5],
 	}
 }
 
@@ -76,6 +77,7 @@ func (c *collector) start(t *testing.T, config string, args ...string) {
 		"OTLP_GRPC_ENDPOINT=" + c.otlpGRPC,
 		"OTLP_HTTP_ENDPOINT=" + c.otlpHTTP,
 		"PROMETHEUS_ENDPOINT=" + c.metrics,
+		"PROFILETOMETRICSZ_ENDPOINT=" + c.page,
 	}
 	// config.yaml leaves the collector's own metrics at their default; only the port differs here.
 	telemetry := fmt.Sprintf("yaml:service::telemetry::metrics::readers: [{pull: {exporter: {prometheus: "+

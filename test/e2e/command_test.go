@@ -36,7 +36,7 @@ func TestComponentsListsWhatTheManifestNames(t *testing.T) {
 		"exporters": {
 			"debug", "file", "nop", "otlp_grpc", "otlp_http", "prometheus", "prometheus_remote_write",
 		},
-		"extensions": {"bearertokenauth", "file_storage", "health_check", "parcaquery", "pprof", "zpages"},
+		"extensions": {"bearertokenauth", "file_storage", "health_check", "parcaquery", "pprof", "profiletometricsz", "zpages"},
 	} {
 		node := listed[kind]
 		var components []component

@@ -30,6 +30,8 @@ type Aggregator struct {
 	// would drop them at every collection of garbage, and with them the
 	// functions that they remember.
 	idle chan *batch
+
+	census *Census // nil unless somebody watches
 }
 
 // Options say how samples are aggregated.
@@ -157,6 +159,7 @@ func (b *batch) addProfile(profile pprofile.Profile, targets []measure.Target) {
 		b.ignore(profile)
 		return
 	}
+	b.noteTaken(profile, targets)
 	b.beginProfile(profile)
 	b.scan(samples, b.feedsCounter(targets))
 	b.divide()
@@ -193,6 +196,7 @@ func (b *batch) ignore(profile pprofile.Profile) {
 			return
 		}
 	}
+	b.noteIgnored(profile)
 	b.report.Ignored += int64(samples)
 }
 

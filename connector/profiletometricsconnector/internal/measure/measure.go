@@ -7,6 +7,7 @@
 package measure // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
 
 import (
+	"cmp"
 	"strings"
 )
 
@@ -34,6 +35,14 @@ type Profile struct {
 	Type, Unit             string
 	PeriodType, PeriodUnit string
 	Period                 int64
+}
+
+// Compare orders profiles by their names.
+func (p Profile) Compare(other Profile) int {
+	return cmp.Or(
+		cmp.Compare(p.Type, other.Type), cmp.Compare(p.Unit, other.Unit),
+		cmp.Compare(p.PeriodType, other.PeriodType), cmp.Compare(p.PeriodUnit, other.PeriodUnit),
+	)
 }
 
 // Target is one stream to which a profile's weights go.

@@ -37,9 +37,11 @@ func (s *Store) Collect(now time.Time) *Flush {
 	c.expired = now.Add(-s.settings.Expiration).UnixNano()
 	for _, r := range s.snapshotOfResources() {
 		r.mu.Lock()
+		s.recent.add(&c, r)
 		c.collect(r, flush.Metrics)
 		r.mu.Unlock()
 	}
+	s.recent.end(now)
 	s.forgetEmptyResources()
 	s.forgetFunctions()
 	s.interval.Add(1)
@@ -50,6 +52,7 @@ func (s *Store) Collect(now time.Time) *Flush {
 // Done says that the metrics were handed on.
 func (f *Flush) Done() {
 	f.store.collected = f.end
+	f.store.recent.delivered(f.store.settings.Delta)
 	f.settle((*stream).landed)
 }
 
@@ -157,10 +160,7 @@ func (s *stream) empty() bool {
 // expireCounters drops the series of a counter that nothing has updated since
 // a time, unless they hold delta weight that was not handed on yet.
 func (s *stream) expireCounters(store *Store, before int64) {
-	dead := func(t *tally) bool {
-		unsent := store.settings.Delta && t.value != 0
-		return t.exists() && t.updated <= before && !unsent
-	}
+	dead := func(t *tally) bool { return store.isDead(t, before) }
 	for k := range s.overflow {
 		if dead(&s.overflow[k].tally) {
 			s.overflow[k] = series{}
@@ -183,6 +183,11 @@ func (s *stream) expireCounters(store *Store, before int64) {
 			g.removed = true
 		}
 	}
+}
+
+func (s *Store) isDead(t *tally, before int64) bool {
+	unsent := s.settings.Delta && t.value != 0
+	return t.exists() && t.updated <= before && !unsent
 }
 
 // compact drops what was removed from the ordered lists.

@@ -96,6 +96,7 @@ func (s *Store) forgetFunctions() {
 
 func (s *Store) usedFunctions() map[FunctionID]bool {
 	used := make(map[FunctionID]bool)
+	s.recent.use(used)
 	for _, r := range s.snapshotOfResources() {
 		r.mu.Lock()
 		for i := range r.streams {

@@ -65,6 +65,7 @@ type Store struct {
 
 	functions functionTable
 	newcomers sync.Pool
+	recent    *recent // nil unless somebody watches
 
 	mu        sync.RWMutex
 	resources map[string]*resource
