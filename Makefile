@@ -137,7 +137,7 @@ e2e: $(DIST) $(LOAD) ## Run the distribution against real Prometheus, Parca, Kub
 		OTELCOL_BIN="$(abspath $(DIST))" PARCA_LOAD_BIN="$(abspath $(LOAD))" \
 		NODE_PATH="$$(test/tools/node-modules.sh $(CACHE) test/programs/nodebusy)" $(KUBERNETES) \
 		CHROMIUM_BIN="$$(test/tools/browser.sh chromium)" W3M_BIN="$$(test/tools/browser.sh w3m)" \
-		go test -tags e2e -count=1 -timeout 10m -v ./test/e2e/...
+		go test -tags e2e -count=1 -timeout 20m -v ./test/e2e/...
 	$(MAKE) k8s-test
 
 .PHONY: bench
