@@ -157,10 +157,22 @@ func readerEnvironment(t *testing.T) []string {
 	config := filepath.Join(t.TempDir(), "gitconfig")
 	insteadOf := "[url \"file://" + origin + "\"]\n\tinsteadOf = https://github.com/profiletometrics/profiletometrics\n"
 	require.NoError(t, os.WriteFile(config, []byte(insteadOf), 0o600))
+	path := []string{prometheusAsReleased(t), filepath.Dir(promtool(t)), os.Getenv("PATH")}
 	return []string{
 		"GIT_CONFIG_GLOBAL=" + config,
-		"PATH=" + filepath.Dir(promtool(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"PATH=" + strings.Join(path, string(os.PathListSeparator)),
 	}
+}
+
+// prometheusAsReleased returns a directory with a prometheus that keeps its data below the directory in
+// which it is started, as releases of Prometheus do. Debian's keeps them where all of a machine share
+// them, those of other tests that run at the same time too.
+func prometheusAsReleased(t *testing.T) string {
+	t.Helper()
+	directory := t.TempDir()
+	script := "#!/bin/sh\nexec '" + program(t, "PROMETHEUS_BIN") + "' --storage.tsdb.path=data \"$@\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "prometheus"), []byte(script), 0o700)) //nolint:gosec // it has to be executable
+	return directory
 }
 
 // place copies a program to where a build would have made it.
