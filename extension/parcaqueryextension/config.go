@@ -17,7 +17,6 @@ import (
 
 const (
 	defaultEndpoint             = "localhost:7171"
-	defaultReadTimeout          = 10 * time.Second
 	defaultWriteTimeout         = 2 * time.Minute
 	defaultTimeout              = 30 * time.Second
 	defaultMaxConcurrentQueries = 4
@@ -50,14 +49,8 @@ type Config struct {
 }
 
 func newDefaultConfig() *Config {
-	server := confighttp.NewDefaultServerConfig()
-	server.NetAddr.Endpoint = defaultEndpoint
-	// A request has no body, and its few lines come at once.
-	server.ReadHeaderTimeout = defaultReadTimeout
-	server.ReadTimeout = defaultReadTimeout
-	server.WriteTimeout = defaultWriteTimeout
 	return &Config{
-		Server:               server,
+		Server:               webserver.NewDefaultConfig(defaultEndpoint, defaultWriteTimeout),
 		Parca:                configgrpc.NewDefaultClientConfig(),
 		Timeout:              defaultTimeout,
 		MaxConcurrentQueries: defaultMaxConcurrentQueries,

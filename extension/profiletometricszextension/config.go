@@ -15,7 +15,6 @@ import (
 
 const (
 	defaultEndpoint     = "localhost:55680" // the port after that of zpages
-	defaultReadTimeout  = 10 * time.Second
 	defaultWriteTimeout = time.Minute
 )
 
@@ -28,13 +27,7 @@ type Config struct {
 }
 
 func newDefaultConfig() *Config {
-	server := confighttp.NewDefaultServerConfig()
-	server.NetAddr.Endpoint = defaultEndpoint
-	// A request has no body, and its few lines come at once.
-	server.ReadHeaderTimeout = defaultReadTimeout
-	server.ReadTimeout = defaultReadTimeout
-	server.WriteTimeout = defaultWriteTimeout
-	return &Config{Server: server}
+	return &Config{Server: webserver.NewDefaultConfig(defaultEndpoint, defaultWriteTimeout)}
 }
 
 // Unmarshal reads the keys strictly.

@@ -27,6 +27,21 @@ const MaxHeaderBytes = 64 << 10
 // shutdownGrace is how long callers may take to read the rest of an answer.
 const shutdownGrace = 5 * time.Second
 
+// readTimeout is within what a request comes: it has no body, and its few lines
+// come at once.
+const readTimeout = 10 * time.Second
+
+// NewDefaultConfig returns the defaults of a server that listens on endpoint and
+// takes up to writeTimeout for an answer.
+func NewDefaultConfig(endpoint string, writeTimeout time.Duration) confighttp.ServerConfig {
+	server := confighttp.NewDefaultServerConfig()
+	server.NetAddr.Endpoint = endpoint
+	server.ReadHeaderTimeout = readTimeout
+	server.ReadTimeout = readTimeout
+	server.WriteTimeout = writeTimeout
+	return server
+}
+
 // Unmarshal reads the keys of a squashed server, strictly: the decoder passes
 // over keys that nothing knows, because the server has an Unmarshal of its own
 // that does. The other keys are those that are not the server's.
