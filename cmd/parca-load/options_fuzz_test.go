@@ -18,6 +18,7 @@ func FuzzFlags(f *testing.F) {
 	f.Add("http://localhost:7070", "a=b;c=d=e", "15m;12h", `{job="a"};env=~"b;c"`, "p:s:u:t:v;p:s:u:t:v:delta")
 	f.Add("[::1]:7070", ";", "1h", "x='\"'", "")
 	f.Add("https://parca", "A-b_c.d= x ", "1ns", "{a!~`;`}", ":::::")
+	f.Add("]", "", "1s", "", "")
 	f.Add("://", "=", "-1s", `{"`, ";")
 	f.Fuzz(func(t *testing.T, url, headers, ranges, labels, types string) {
 		o, err := parseOptions([]string{

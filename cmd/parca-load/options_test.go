@@ -77,6 +77,8 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		{"a URL with a path", []string{"-url", "http://localhost:7070/parca"}, "-url: nothing may follow the port, as gRPC knows no path"},
 		{"a URL without a host", []string{"-url", "http://:7070"}, "-url: there is no host"},
 		{"a URL that is none", []string{"-url", "http://localhost:port"}, "-url: it is not host:port"},
+		{"a port that is none", []string{"-url", "http://localhost:70700"}, "-url: the port is not between 1 and 65535"},
+		{"a host that is none", []string{"-url", "http://]:7070"}, "-url: the host is neither a name nor an IP address"},
 		{"a range without a unit", []string{"-query-range", "15"}, `-query-range: "15" is no positive duration such as 90s, 15m or 168h`},
 		{"a range that is negative", []string{"-query-range", "-15m"}, `-query-range: "-15m" is no positive duration`},
 		{"no range", []string{"-query-range", ";"}, "-query-range: at least one is needed"},
@@ -148,6 +150,22 @@ func TestServers(t *testing.T) {
 			assert.Equal(t, tt.want, got)
 			assert.Equal(t, tt.loopback, got.loopback())
 		})
+	}
+}
+
+// A connection is made to the host, even one that is called as one of gRPC's schemes.
+func TestConnectionsAreToTheHost(t *testing.T) {
+	for url, want := range map[string]string{
+		"localhost:7070":           "dns:///localhost:7070",
+		"unix:7070":                "dns:///unix:7070",
+		"http://[fe80::1%25eth0]/": "dns:///[fe80::1%eth0]:80",
+	} {
+		parsed, err := parseServer(url)
+		require.NoError(t, err)
+		connection, err := parsed.connect(&credentials{})
+		require.NoError(t, err)
+		assert.Equal(t, want, connection.CanonicalTarget())
+		require.NoError(t, connection.Close())
 	}
 }
 

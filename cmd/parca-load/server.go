@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -50,7 +51,15 @@ func parseServer(text string) (server, error) {
 	if parsed.Port() != "" {
 		port = parsed.Port()
 	}
-	return server{address: net.JoinHostPort(parsed.Hostname(), port), tls: parsed.Scheme == "https"}, nil
+	if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+		return server{}, errors.New("-url: the port is not between 1 and 65535")
+	}
+	// The URL's parser lets pass what nothing can connect to, such as a lone "]".
+	address := net.JoinHostPort(parsed.Hostname(), port)
+	if host, _, err := net.SplitHostPort(address); err != nil || host != parsed.Hostname() {
+		return server{}, errors.New("-url: the host is neither a name nor an IP address")
+	}
+	return server{address: address, tls: parsed.Scheme == "https"}, nil
 }
 
 func (s server) String() string {
@@ -73,7 +82,10 @@ func (s server) connect(secrets *credentials) (*grpc.ClientConn, error) {
 	if s.tls {
 		transport = grpccredentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
 	}
-	return grpc.NewClient(s.address,
+	// With gRPC's scheme, as a host called unix would be taken for one; escaped for the zone of an
+	// IPv6 address.
+	target := url.URL{Scheme: "dns", Path: "/" + s.address}
+	return grpc.NewClient(target.String(),
 		grpc.WithTransportCredentials(transport),
 		grpc.WithPerRPCCredentials(secrets),
 		grpc.WithUserAgent("parca-load"),
