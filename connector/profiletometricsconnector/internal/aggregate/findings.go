@@ -52,10 +52,11 @@ type findingsTable struct {
 	ofFile, ofMapping []int32 // by text ID
 	ofStack           []int32 // by index of the message's stack table, one up
 
-	ofFrames   []frameFindings // by function ID, where the function occurred last
-	ofLocation []int32         // numbers, by index of the message's location table
-	ofMissing  int32           // that of a location that isn't there
-	offered    places          // by all locations of the message
+	ofFrames []frameFindings // by function ID, where the function occurred last
+	// Numbers by index of the message's location table, the last for locations
+	// that aren't there.
+	ofLocation []int32
+	offered    places // by all locations of the message
 
 	inFrames, inFiles, inMappings bool // some extractor looks there
 
@@ -151,12 +152,14 @@ func (b *batch) findInLocations() {
 	at(&t.ofFrames, b.symbols.Functions())
 	t.ofLocation, t.offered = t.ofLocation[:0], 0
 	for location := range b.symbols.Locations() {
-		number := b.findingsOfLocation(int32(location))
-		t.ofLocation = append(t.ofLocation, number)
-		t.offered |= t.offers[number]
+		t.addLocation(b.findingsOfLocation(int32(location)))
 	}
-	t.ofMissing = b.findingsOfLocation(noLocation)
-	t.offered |= t.offers[t.ofMissing]
+	t.addLocation(b.findingsOfLocation(noLocation))
+}
+
+func (t *findingsTable) addLocation(found int32) {
+	t.ofLocation = append(t.ofLocation, found)
+	t.offered |= t.offers[found]
 }
 
 // noLocation is the index of no location.
@@ -182,16 +185,16 @@ func (b *batch) findingsOfStack(stack int32) int32 {
 // them have not.
 func (t *findingsTable) findAlong(locations pcommon.Int32Slice) int32 {
 	found, covered := nothing, t.covers[nothing]
+	ofLocation, offers := t.ofLocation, t.offers
+	missing := uint32(len(ofLocation) - 1)
 	for i := range locations.Len() {
-		here := t.ofMissing
 		// As an unsigned number, a negative one is out of range like all others.
-		if location := int(uint32(locations.At(i))); location < len(t.ofLocation) {
-			here = t.ofLocation[location]
-		}
-		if t.offers[here]&^covered == 0 {
+		here := ofLocation[min(uint32(locations.At(i)), missing)]
+		if offers[here]&^covered == 0 {
 			continue
 		}
 		found = t.join(found, here)
+		offers = t.offers
 		if covered = t.covers[found]; t.offered&^covered == 0 {
 			break
 		}

@@ -21,7 +21,12 @@ type output struct {
 type outputTable struct {
 	outputs []output
 	byKey   map[[2]int32]int32
+	// recent holds positions in outputs, by a hash of the key; those of the
+	// profile before hold nothing.
+	recent [recentOutputs]int32
 }
+
+const recentOutputs = 1 << 6
 
 const endOfList int32 = -1
 
@@ -34,19 +39,25 @@ func (t *outputTable) clear() {
 func (t *outputTable) add(slots []slot, number, tuple int32) {
 	slots[number].next = endOfList
 	key := [2]int32{slots[number].group, tuple}
-	if last := len(t.outputs) - 1; last >= 0 && key == [2]int32{t.outputs[last].group, t.outputs[last].tuple} {
-		t.outputs[last].append(slots, number)
-		return
+	recent := &t.recent[(uint32(key[0])*0x9e3779b1^uint32(key[1]))%recentOutputs]
+	if int(*recent) < len(t.outputs) {
+		if known := &t.outputs[*recent]; known.group == key[0] && known.tuple == key[1] {
+			known.append(slots, number)
+			return
+		}
 	}
 	if t.byKey == nil {
 		t.byKey = make(map[[2]int32]int32)
 	}
-	if known, ok := t.byKey[key]; ok {
+	known, ok := t.byKey[key]
+	if ok {
 		t.outputs[known].append(slots, number)
-		return
+	} else {
+		known = int32(len(t.outputs))
+		t.byKey[key] = known
+		t.outputs = append(t.outputs, output{group: key[0], tuple: tuple, first: number, last: number})
 	}
-	t.byKey[key] = int32(len(t.outputs))
-	t.outputs = append(t.outputs, output{group: key[0], tuple: tuple, first: number, last: number})
+	*recent = known
 }
 
 func (o *output) append(slots []slot, number int32) {
