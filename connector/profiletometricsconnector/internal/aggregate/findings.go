@@ -129,7 +129,7 @@ func (t *findingsTable) join(nearer, farther int32) int32 {
 	case nearer == nothing:
 		return farther
 	}
-	known := &t.joined[(uint32(nearer)*0x9e3779b1^uint32(farther)*0x85ebca6b)%joinsRemembered]
+	known := &t.joined[hashOf(nearer, farther)%joinsRemembered]
 	if known.nearer != nearer || known.farther != farther {
 		for i, f := range t.all[farther] {
 			t.scratch[i] = t.all[nearer][i]
@@ -141,6 +141,9 @@ func (t *findingsTable) join(nearer, farther int32) int32 {
 	}
 	return known.both
 }
+
+// hashOf mixes two numbers, for tables that remember what was looked up last.
+func hashOf(a, b int32) uint32 { return uint32(a)*0x9e3779b1 ^ uint32(b)*0x85ebca6b }
 
 // findInLocations finds what is in each location of the message. As symbols
 // does, it goes through them as they lie in memory, instead of as stacks ask.
@@ -194,7 +197,7 @@ func (t *findingsTable) findAlong(locations pcommon.Int32Slice) int32 {
 			continue
 		}
 		found = t.join(found, here)
-		offers = t.offers
+		offers = t.offers // which the join may have added to
 		if covered = t.covers[found]; t.offered&^covered == 0 {
 			break
 		}

@@ -39,7 +39,7 @@ func (t *outputTable) clear() {
 func (t *outputTable) add(slots []slot, number, tuple int32) {
 	slots[number].next = endOfList
 	key := [2]int32{slots[number].group, tuple}
-	recent := &t.recent[(uint32(key[0])*0x9e3779b1^uint32(key[1]))%recentOutputs]
+	recent := &t.recent[hashOf(key[0], key[1])%recentOutputs]
 	if int(*recent) < len(t.outputs) {
 		if known := &t.outputs[*recent]; known.group == key[0] && known.tuple == key[1] {
 			known.append(slots, number)
