@@ -8,6 +8,9 @@
 package symbols // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
 
 import (
+	"iter"
+	"math"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
@@ -71,15 +74,19 @@ type Dictionary struct {
 	// By index of the dictionary's tables.
 	mappingFacts  []mapping
 	functionFacts []function
-	locationFacts []location
-	// only is the function of a location's only frame, as most have no more;
-	// several for one that has, or has a problem.
-	only []FunctionID
+	// only is the function of a location's only frame, as most have no more, and
+	// origins is where that comes from. For one that has more, or a problem, only
+	// is the complement of its position in several.
+	only    []FunctionID
+	origins []origin
 	// stackProblems are one up; 0 is that of a stack that was not resolved yet.
 	stackProblems []problemID
 
-	frames   []Frame // of locations
+	several  []location
+	frames   []Frame // of those, after that of locations that aren't there
 	problems []Problem
+	single   [1]Frame
+	fetched  int32 // of no meaning; without it, nothing would be read
 
 	stackFunctions []FunctionID // of the stack that was resolved last, or all its frames
 	distinct       []FunctionID // its functions, beside its frames
@@ -105,8 +112,11 @@ type function struct {
 // nameless stands for no function of its own.
 const nameless FunctionID = -1
 
-// several stands for what Dictionary.only does not tell.
-const several FunctionID = -2
+// notThere stands in Dictionary.only for a location that isn't there.
+const notThere FunctionID = math.MinInt32
+
+// origin is what a frame consists of beside its function.
+type origin struct{ file, mapping int32 }
 
 // location holds the frames of one location, innermost first.
 type location struct {
@@ -217,16 +227,45 @@ func (d *Dictionary) StackLocations(index int32) pcommon.Int32Slice {
 var noLocations = pcommon.NewInt32Slice()
 
 // Locations is the number of entries in the location table.
-func (d *Dictionary) Locations() int { return len(d.locationFacts) }
+func (d *Dictionary) Locations() int { return len(d.only) }
 
 // LocationFrames returns the frames of a location, innermost first; never
-// none.
+// none. The slice is valid until the next call.
 func (d *Dictionary) LocationFrames(index int32) []Frame {
-	if index < 0 || int(index) >= len(d.locationFacts) {
-		return []Frame{{d.unknown[0], NoString, NoString}}
+	function := d.functionAt(index)
+	if function < 0 {
+		return d.framesOf(function)
 	}
-	facts := &d.locationFacts[index]
-	return d.frames[facts.first:facts.end]
+	from := &d.origins[index]
+	d.single[0] = Frame{function, from.file, from.mapping}
+	return d.single[:]
+}
+
+// Fetch reads a stack, so that what is asked of it soon is at hand. Between what
+// a message holds of a stack and what of the next, all else that conversion does
+// has pushed both out of the caches; many fetched in a row come at the same time.
+func (d *Dictionary) Fetch(stack int32) {
+	if stack <= 0 || int(stack) >= len(d.stackProblems) {
+		return
+	}
+	indices := d.stacks.At(int(stack)).LocationIndices()
+	for i := 0; i < indices.Len(); i += indicesOfLine {
+		d.fetched += indices.At(i)
+	}
+}
+
+// indicesOfLine is how many indices a line of a cache holds: 64 bytes.
+const indicesOfLine = 16
+
+// Mentioned lists the functions of the message's function table.
+func (d *Dictionary) Mentioned() iter.Seq[FunctionID] {
+	return func(yield func(FunctionID) bool) {
+		for i := range d.functionFacts {
+			if id := d.functionFacts[i].id; id != nameless && !yield(id) {
+				return
+			}
+		}
+	}
 }
 
 // LeafLocation is the index of the location at which a stack's samples were

@@ -5,6 +5,7 @@ package symbols
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -140,6 +141,46 @@ func TestFramesHaveFunctionFileAndMapping(t *testing.T) {
 	assert.Zero(t, d.StackLocations(0).Len())
 	assert.Zero(t, d.StackLocations(77).Len())
 	assert.Equal(t, 8, d.Locations())
+}
+
+// The tables are read in blocks: what an entry resolves to must not depend on those beside it, nor on
+// what the message before had in its place.
+func TestLocationsOfAllKindsResolveAnywhereInTheTable(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var d Dictionary
+	for _, locations := range []int{0, 1, ahead - 1, ahead, 3*ahead + 1, ahead} {
+		data := dictionary()
+		kinds := data.LocationTable().Len()
+		want := make([]int32, locations)
+		for i := range want {
+			want[i] = int32(random.IntN(kinds))
+			data.LocationTable().At(int(want[i])).CopyTo(data.LocationTable().AppendEmpty())
+		}
+		d.Reset(data, false)
+		for i, kind := range want {
+			wanted := slices.Clone(d.LocationFrames(kind))
+			assert.Equal(t, wanted, d.LocationFrames(int32(kinds+i)), "location %d of kind %d", i, kind)
+		}
+	}
+}
+
+func TestMentionedFunctionsAreThoseOfTheMessage(t *testing.T) {
+	var d Dictionary
+	d.Reset(dictionary(), false)
+	other := pprofile.NewProfilesDictionary()
+	other.StringTable().FromRaw([]string{"", "other.function", "main.root"})
+	for name := range int32(3) {
+		other.FunctionTable().AppendEmpty().SetNameStrindex(name)
+	}
+	d.Reset(other, false)
+	var got []string
+	for function := range d.Mentioned() {
+		got = append(got, d.Function(function).Name)
+	}
+	assert.Equal(t, []string{"other.function", "main.root"}, got)
+	for range d.Mentioned() {
+		break
+	}
 }
 
 func TestReferencesThatLeadNowhereAreReported(t *testing.T) {
@@ -317,6 +358,9 @@ func FuzzIndices(f *testing.F) {
 		var d Dictionary
 		d.Reset(data, len(numbers)%2 == 0)
 		d.FirstMapping()
+		for function := range d.Mentioned() {
+			require.NotEmpty(t, d.Function(function).Name)
+		}
 		for stack := int32(-2); stack < 8; stack++ {
 			functions := d.StackFunctions(stack)
 			require.NotEmpty(t, functions)
@@ -331,6 +375,7 @@ func FuzzIndices(f *testing.F) {
 				}
 			}
 			d.LeafLocation(stack)
+			d.Fetch(stack)
 		}
 	})
 }

@@ -17,13 +17,14 @@ func (d *Dictionary) StackFrames(index int32) []FunctionID {
 	n := 0
 	for i := range indices.Len() {
 		location := indices.At(i)
-		if function := d.functionAt(location); function != several {
+		function := d.functionAt(location)
+		if function >= 0 {
 			functions[n] = function
 			n++
 			continue
 		}
-		problem = d.firstProblem(problem, location)
-		frames := d.LocationFrames(location)
+		problem = d.firstProblem(problem, function, location)
+		frames := d.framesOf(function)
 		functions = d.room(n + len(frames) + indices.Len() - i)
 		for _, frame := range frames {
 			functions[n] = frame.Function

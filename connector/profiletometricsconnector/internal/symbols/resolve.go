@@ -27,9 +27,9 @@ func (d *Dictionary) StackFunctions(index int32) []FunctionID {
 	for i := range indices.Len() {
 		location := indices.At(i)
 		function := d.functionAt(location)
-		if function == several {
-			functions, n = d.addFrames(functions, n, location, indices.Len()-i)
-			problem = d.firstProblem(problem, location)
+		if function < 0 {
+			functions, n = d.addFrames(functions, n, d.framesOf(function), indices.Len()-i)
+			problem = d.firstProblem(problem, function, location)
 			continue
 		}
 		// Which functions recur can't be predicted: a branch would cost more
@@ -45,14 +45,14 @@ func (d *Dictionary) StackFunctions(index int32) []FunctionID {
 	return functions[:n]
 }
 
-// functionAt is the function of a location's only frame, or several, which is
-// also that of a location that isn't there.
+// functionAt is the function of a location's only frame, or less than 0 where
+// LocationFrames has more to tell.
 func (d *Dictionary) functionAt(location int32) FunctionID {
 	// As an unsigned number, a negative one is out of range like all others.
 	if known := int(uint32(location)); known < len(d.only) {
 		return d.only[known]
 	}
-	return several
+	return notThere
 }
 
 // countIf is 1 if the condition is true.
@@ -82,10 +82,9 @@ func (d *Dictionary) nextEpoch() {
 	d.epoch++
 }
 
-// addFrames adds the functions of a location that were not seen yet in the
-// stack, of which so many locations are left, to the n that were.
-func (d *Dictionary) addFrames(functions []FunctionID, n int, location int32, left int) ([]FunctionID, int) {
-	frames := d.LocationFrames(location)
+// addFrames adds the functions of a location's frames that were not seen yet in
+// the stack, of which so many locations are left, to the n that were.
+func (d *Dictionary) addFrames(functions []FunctionID, n int, frames []Frame, left int) ([]FunctionID, int) {
 	if len(functions) < n+len(frames)+left {
 		functions = d.room(n + len(frames) + left)
 	}
@@ -98,16 +97,25 @@ func (d *Dictionary) addFrames(functions []FunctionID, n int, location int32, le
 	return functions, n
 }
 
+// framesOf returns the frames of a location for which functionAt is less than 0.
+func (d *Dictionary) framesOf(function FunctionID) []Frame {
+	if function == notThere {
+		return d.frames[:1]
+	}
+	facts := &d.several[^function]
+	return d.frames[facts.first:facts.end]
+}
+
 // firstProblem is the first of the problems of a stack, given that of the
-// locations before.
-func (d *Dictionary) firstProblem(before problemID, location int32) problemID {
+// locations before, and what functionAt says of this one: less than 0.
+func (d *Dictionary) firstProblem(before problemID, function FunctionID, location int32) problemID {
 	switch {
 	case before != 0:
 		return before
-	case location >= 0 && int(location) < len(d.locationFacts):
-		return d.locationFacts[location].problem
+	case function == notThere:
+		return d.note(Problem{LocationIndex, location, len(d.only)})
 	default:
-		return d.either(0, Problem{LocationIndex, location, len(d.locationFacts)})
+		return d.several[^function].problem
 	}
 }
 
@@ -125,20 +133,70 @@ func (d *Dictionary) StackProblem(index int32) Problem {
 	return d.problems[d.stackProblems[index]-1]
 }
 
+// ahead is how many entries of a table are read before any is resolved. What
+// they hold decides how to go on, and comes from main memory: it would be waited
+// for again and again. Read without a decision, many come at the same time.
+const ahead = 64
+
+// rawLocation is what there is to read of a location that has no more than one
+// line.
+type rawLocation struct {
+	mapping, lines int32
+	function       int32 // of the first line, or 0
+}
+
 func (d *Dictionary) resolveLocations() {
-	d.locationFacts, d.only = d.locationFacts[:0], d.only[:0]
-	d.frames = d.frames[:0]
-	for i := range d.locations.Len() {
-		facts := d.resolveLocation(d.locations.At(i))
-		only := several
-		if facts.end == facts.first+1 && facts.problem == 0 {
-			only = d.frames[facts.first].Function
-		}
-		d.locationFacts, d.only = append(d.locationFacts, facts), append(d.only, only)
+	locations := d.locations.Len()
+	d.only, d.origins = resized(d.only, locations), resized(d.origins, locations)
+	d.several, d.frames = d.several[:0], append(d.frames[:0], Frame{d.unknown[0], NoString, NoString})
+	var block [ahead]rawLocation
+	for first := 0; first < locations; first += ahead {
+		read := block[:min(ahead, locations-first)]
+		d.readLocations(read, first)
+		d.resolveRead(read, first)
 	}
 }
 
-func (d *Dictionary) resolveLocation(entry pprofile.Location) location {
+// resolveRead resolves locations that were read, from the first on.
+func (d *Dictionary) resolveRead(read []rawLocation, first int) {
+	mappings, functions := d.mappingFacts, d.functionFacts
+	only, origins := d.only[first:][:len(read)], d.origins[first:][:len(read)]
+	for i := range read {
+		raw := &read[i]
+		mapping, function := int(uint32(raw.mapping)), int(uint32(raw.function))
+		if raw.lines > 1 || mapping >= len(mappings) || function >= len(functions) {
+			only[i] = d.addLocation(d.locations.At(first + i))
+			continue
+		}
+		from, of := &mappings[mapping], &functions[function]
+		if from.problem|of.problem != 0 {
+			only[i] = d.addLocation(d.locations.At(first + i))
+			continue
+		}
+		id := of.id
+		if id == nameless {
+			id = from.nameless
+		}
+		only[i], origins[i] = id, origin{of.file, from.file}
+	}
+}
+
+func (d *Dictionary) readLocations(read []rawLocation, first int) {
+	locations := d.locations
+	for i := range read {
+		entry := locations.At(first + i)
+		read[i] = rawLocation{mapping: entry.MappingIndex(), lines: int32(entry.Lines().Len())}
+	}
+	for i := range read {
+		if read[i].lines > 0 {
+			read[i].function = locations.At(first + i).Lines().At(0).FunctionIndex()
+		}
+	}
+}
+
+// addLocation keeps all frames of a location, and returns the complement of its
+// position in Dictionary.several.
+func (d *Dictionary) addLocation(entry pprofile.Location) FunctionID {
 	from := d.mapping(entry.MappingIndex())
 	facts := location{first: int32(len(d.frames)), problem: from.problem}
 	lines := entry.Lines()
@@ -153,7 +211,16 @@ func (d *Dictionary) resolveLocation(entry pprofile.Location) location {
 		d.frames = append(d.frames, Frame{from.nameless, NoString, from.file})
 	}
 	facts.end = int32(len(d.frames))
-	return facts
+	d.several = append(d.several, facts)
+	return ^FunctionID(len(d.several) - 1)
+}
+
+// resized returns a slice of length n that reuses memory, whatever it holds.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }
 
 // lineFrame is the frame of a location's line. Function index 0 is "unset",
@@ -164,7 +231,7 @@ func (d *Dictionary) lineFrame(index int32, from mapping) (Frame, problemID) {
 		return Frame{from.nameless, NoString, from.file}, 0
 	}
 	if index < 0 || int(index) >= len(d.functionFacts) {
-		problem := d.either(0, Problem{FunctionIndex, index, len(d.functionFacts)})
+		problem := d.note(Problem{FunctionIndex, index, len(d.functionFacts)})
 		return Frame{d.unknown[0], NoString, from.file}, problem
 	}
 	facts := &d.functionFacts[index]
@@ -175,22 +242,31 @@ func (d *Dictionary) lineFrame(index int32, from mapping) (Frame, problemID) {
 }
 
 func (d *Dictionary) resolveFunctions() {
-	d.functionFacts = d.functionFacts[:0]
-	for i := range d.functions.Len() {
-		d.functionFacts = append(d.functionFacts, d.resolveFunction(d.functions.At(i)))
+	functions := d.functions
+	facts := resized(d.functionFacts, functions.Len())
+	for i := range facts {
+		facts[i] = d.resolveFunction(functions.At(i))
 	}
+	if len(facts) > 0 {
+		// Index 0 is "unset", whatever the table's first entry holds.
+		facts[0] = function{id: nameless, file: NoString}
+	}
+	d.functionFacts = facts
 }
 
 func (d *Dictionary) resolveFunction(entry pprofile.Function) function {
+	nameIndex, systemNameIndex := entry.NameStrindex(), entry.SystemNameStrindex()
 	facts := function{id: nameless, file: entry.FilenameStrindex()}
-	name := d.text(entry.NameStrindex(), &facts.problem)
-	systemName := d.text(entry.SystemNameStrindex(), &facts.problem)
-	file := d.text(facts.file, &facts.problem)
+	if last := max(uint32(nameIndex), uint32(systemNameIndex), uint32(facts.file)); int(last) >= d.strings.Len() {
+		facts.problem = d.firstStringProblem(nameIndex, systemNameIndex, facts.file)
+	}
+	name, _ := d.String(nameIndex)
+	if name == "" {
+		name, _ = d.String(systemNameIndex)
+	}
+	file, _ := d.String(facts.file)
 	if file == "" {
 		facts.file = NoString
-	}
-	if name == "" {
-		name = systemName
 	}
 	switch {
 	case name != "" && d.tellFilesApart:
@@ -204,33 +280,37 @@ func (d *Dictionary) resolveFunction(entry pprofile.Function) function {
 	return facts
 }
 
-// text returns a string of the dictionary. One that isn't there is empty, and
-// a problem unless there is one already.
-func (d *Dictionary) text(index int32, problem *problemID) string {
-	text, ok := d.String(index)
-	if !ok {
-		*problem = d.either(*problem, d.StringProblem(index))
+// firstStringProblem is the problem of the first index that leads to no string.
+func (d *Dictionary) firstStringProblem(indices ...int32) problemID {
+	for _, index := range indices {
+		if _, ok := d.String(index); ok {
+			continue
+		}
+		if problem := d.StringProblem(index); problem.Reason != "" {
+			return d.note(problem)
+		}
 	}
-	return text
+	return 0
 }
 
-// either keeps the first of two problems.
-func (d *Dictionary) either(first problemID, second Problem) problemID {
-	if first != 0 || second.Reason == "" {
-		return first
+// note numbers a problem. None is 0.
+func (d *Dictionary) note(problem Problem) problemID {
+	if problem.Reason == "" {
+		return 0
 	}
-	d.problems = append(d.problems, second)
+	d.problems = append(d.problems, problem)
 	return problemID(len(d.problems) - 1)
 }
 
-// mapping returns what is known of a mapping. Index 0 is "unset".
+// mapping returns what is known of a mapping. Index 0 is "unset", even in an
+// empty table.
 func (d *Dictionary) mapping(index int32) mapping {
-	if index > 0 && int(index) < len(d.mappingFacts) {
+	if index >= 0 && int(index) < len(d.mappingFacts) {
 		return d.mappingFacts[index]
 	}
 	none := mapping{file: NoString, nameless: d.unknown[0]}
 	if index != 0 {
-		none.problem = d.either(0, Problem{MappingIndex, index, len(d.mappingFacts)})
+		none.problem = d.note(Problem{MappingIndex, index, len(d.mappingFacts)})
 	}
 	return none
 }
@@ -240,12 +320,17 @@ func (d *Dictionary) resolveMappings() {
 	d.mappingFacts = d.mappingFacts[:0]
 	for i := range d.mappings.Len() {
 		facts := mapping{file: d.mappings.At(i).FilenameStrindex()}
-		if name := d.text(facts.file, &facts.problem); name != "" {
+		facts.problem = d.firstStringProblem(facts.file)
+		if name, _ := d.String(facts.file); name != "" {
 			facts.nameless = d.namelessIn(name)
 		} else {
 			facts.file, facts.nameless = NoString, d.unknown[0]
 		}
 		d.mappingFacts = append(d.mappingFacts, facts)
+	}
+	if len(d.mappingFacts) > 0 {
+		// Index 0 is "unset", whatever the table's first entry holds.
+		d.mappingFacts[0] = mapping{file: NoString, nameless: d.unknown[0]}
 	}
 }
 
