@@ -49,6 +49,27 @@ func (t *tally) add(weight, now int64) {
 	t.updated = now
 }
 
+// lacks is 1 if there is weight to count and no series to count it in.
+func (t *tally) lacks(weight int64) int {
+	lacks, missing := 0, 0
+	if weight != 0 {
+		lacks = 1
+	}
+	if !t.exists() {
+		missing = 1
+	}
+	return lacks & missing
+}
+
+// addAny does the same as add, and nothing for no weight.
+func (t *tally) addAny(weight, now int64) {
+	updated := t.updated
+	if weight != 0 {
+		updated = now
+	}
+	t.value, t.updated = measure.Add(t.value, weight), updated
+}
+
 // begin makes a series of a point that is none.
 func (p point) begin(now int64) {
 	*p.tally = tally{updated: now}

@@ -236,6 +236,45 @@ func TestSeriesExpireAndBeginAgain(t *testing.T) {
 	})
 }
 
+// Functions that come in the order of the time before take a shorter way, on which each must count
+// and expire as it does on the other.
+func TestFunctionsCountAlikeInAnyOrder(t *testing.T) {
+	const functions = 6
+	random := rand.New(rand.NewPCG(1, 2))
+	expiring := func(settings *Settings) { settings.Expiration = 30 * time.Second }
+	inOrder, inAnyOrder := newStore(expiring), newStore(expiring)
+	for second := 0; second < 3000; second += 10 {
+		var weights [functions]FunctionWeight
+		for i := range weights {
+			weights[i] = FunctionWeight{CumulativeOverflowed: true}
+			if second == 0 || random.IntN(3) == 0 {
+				weights[i].Flat, weights[i].Cumulative = random.Int64N(2), 1+random.Int64N(2)
+			}
+		}
+		add := func(s *Store, order []int) {
+			u := s.Update(service("api"), after(second))
+			defer u.End()
+			u.Counter(counter)
+			var ordered []FunctionWeight
+			for _, i := range order {
+				weights[i].Function = u.Identify(Function{Name: fmt.Sprint("function", i)})
+				ordered = append(ordered, weights[i])
+			}
+			if u.Add(threads("main"), 1, ordered).Waiting {
+				u.Admit()
+				u.AddWaiting(threads("main"), ordered)
+			}
+			for _, weight := range ordered {
+				require.False(t, weight.CumulativeOverflowed)
+			}
+		}
+		add(inOrder, []int{0, 1, 2, 3, 4, 5})
+		add(inAnyOrder, random.Perm(functions))
+		require.Equal(t, flush(inOrder, after(second+5)), flush(inAnyOrder, after(second+5)), "after %d s", second)
+		require.Equal(t, inOrder.Live(), inAnyOrder.Live(), "after %d s", second)
+	}
+}
+
 func TestDeltaWeightThatWasNotHandedOnDoesNotExpire(t *testing.T) {
 	s := newStore(func(settings *Settings) {
 		settings.Delta, settings.Expiration, settings.Flat = true, time.Minute, false

@@ -147,9 +147,11 @@ type Added struct {
 // cumulative weights: how much they add there depends on the stacks in which
 // they meet.
 func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added {
+	own := 0.0
 	for i := range functions {
-		u.stream.weight += u.ownWeight(&functions[i])
+		own += u.ownWeight(&functions[i])
 	}
+	u.stream.weight += own
 	g := u.stream.groups[string(name.Key)]
 	if g == nil {
 		if u.isFull() {
@@ -159,15 +161,38 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 	}
 	u.addTotal(g, weight)
 	var added Added
-	next := int32(0)
-	for i := range functions {
-		function := &functions[i]
+	first := u.addExpected(g, functions)
+	next := int32(first)
+	for i := range functions[first:] {
+		function := &functions[first+i]
 		next = u.addFunction(g, function, next)
 		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
 		added.Waiting = added.Waiting || function.waiting
 	}
 	u.keepGroup(g)
 	return added
+}
+
+// addExpected counts the weights of functions as long as they come in the order
+// of their positions and have all their series, and returns how many did. It
+// does what addFunction would, without a decision that depends on the function.
+func (u *Update) addExpected(g *group, functions []FunctionWeight) int {
+	if u.snapshot != nil || !u.store.settings.Flat || !u.store.settings.Cumulative {
+		return 0
+	}
+	now, tallies := u.now, g.tallies
+	n := min(len(functions), len(tallies))
+	functions, tallies = functions[:n], tallies[:n]
+	for i := range functions {
+		weight, tally := &functions[i], &tallies[i]
+		if tally.id != weight.Function || tally.counts[0].lacks(weight.Flat)|tally.counts[1].lacks(weight.Cumulative) != 0 {
+			return i
+		}
+		weight.CumulativeOverflowed, weight.waiting = false, false
+		tally.counts[0].addAny(weight.Flat, now)
+		tally.counts[1].addAny(weight.Cumulative, now)
+	}
+	return n
 }
 
 // addFunction counts the weights of a function, unless they have to wait. It
