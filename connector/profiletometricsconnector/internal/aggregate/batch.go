@@ -31,6 +31,7 @@ type batch struct {
 	targets    []measure.Target // of the profiles of a scope
 	targetEnds []int
 
+	samples    [samplesAhead]rawSample
 	attributes attributeTable
 	groups     groupTable
 	slots      slotTable
@@ -39,7 +40,6 @@ type batch struct {
 	functions  functionTable
 	rules      ruleTable
 	exemplars  exemplarTable
-	known      knownFunctions
 	generation int // of the function IDs
 
 	choice      selection.Choice
@@ -99,14 +99,15 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 	functionsChanged := b.generation != b.symbols.Generation()
 	if functionsChanged {
 		b.generation = b.symbols.Generation()
-		b.known.ids = nil
+		b.functions.forgetIDs()
 		b.chosen, b.matched = nil, nil
 		b.rules.forgetFunctions()
 	}
 	b.extraction.reset(b.selection.Extractors, &b.symbols, functionsChanged)
 	b.findInLocations()
 	b.slots.reset(b.symbols.Stacks())
-	b.functions.reset(b.symbols.Functions())
+	b.functions.reset(&b.symbols)
+	b.functions.fetch(&b.symbols)
 	if b.selection.Pattern != nil {
 		b.stackPasses = emptied(b.stackPasses, b.symbols.Stacks()+1)
 	}

@@ -4,6 +4,8 @@
 package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
@@ -69,8 +71,14 @@ func (o *output) append(slots []slot, number int32) {
 // among the outputs, in the order of the stack table: like this the stacks are
 // read as they lie in memory.
 func (b *batch) divide() {
-	slots := b.slots.slots
-	for _, number := range b.slots.inOrder() {
+	slots, order := b.slots.slots, b.slots.inOrder()
+	readsStacks := len(b.selection.Extractors) > 0 || b.selection.Pattern != nil
+	for i, number := range order {
+		if readsStacks && i%stacksAhead == 0 {
+			for _, number := range order[i:min(i+stacksAhead, len(order))] {
+				b.symbols.Fetch(slots[number].stack)
+			}
+		}
 		s := &slots[number]
 		if !b.groups.groups[s.group].passes || !b.passesPattern(s.stack) {
 			b.report.Filtered += s.samples - s.malformed
@@ -108,7 +116,7 @@ func (b *batch) commit(profile pprofile.Profile, target measure.Target) {
 		Fill:      b.fillResource,
 	}
 	b.update(name, profile, target, func(update *series.Update) {
-		b.known.checkEpoch(update.Epoch())
+		b.functions.checkEpoch(update.Epoch())
 		b.addOutputs(update, target)
 	})
 }
@@ -150,7 +158,6 @@ func (b *batch) addOutputs(update *series.Update, target measure.Target) {
 		b.weigh(update, target.Factor)
 		name := b.group(out)
 		added := update.Add(name, measure.Multiply(total, target.Factor), b.weights[first:])
-		b.functions.clear()
 		counted := countedOutput{out, first, len(b.weights), overflow, changes}
 		if added.Waiting {
 			b.waiting = append(b.waiting, counted)
@@ -186,79 +193,6 @@ func (b *batch) addOverflow(update *series.Update, target measure.Target, of cou
 	update.AddOverflow(measure.Multiply(b.overflowed(of), target.Factor))
 }
 
-// functionTable holds the weights of the functions of one output, by function
-// ID.
-type functionTable struct {
-	weights []functionWeight
-	// touched begins with the functions that have weights, in the order of
-	// their discovery.
-	touched []symbols.FunctionID
-	n       int
-	// overflow is the weight of the output's stacks that have a function which is
-	// marked as overflowed, and changes counts the changes of such marks.
-	overflow int64
-	changes  int
-}
-
-type functionWeight struct {
-	flat, cumulative int64
-	touched          bool
-	// overflowed is 1 for a function that found no cumulative series in the
-	// output that it was in last. Most functions that overflow do so again.
-	overflowed uint8
-}
-
-// reset makes room for so many functions.
-func (t *functionTable) reset(functions int) {
-	if missing := functions - len(t.weights); missing > 0 {
-		t.weights = append(t.weights, make([]functionWeight, missing)...)
-		// One more than there are functions: add writes before it counts.
-		t.touched = append(t.touched, make([]symbols.FunctionID, functions+1-len(t.touched))...)
-	}
-}
-
-// add adds the weight of a stack to its functions, the leaf's first.
-func (t *functionTable) add(functions []symbols.FunctionID, weight int64) {
-	weights, touched, n := t.weights, t.touched, t.n
-	overflowed := uint8(0)
-	for _, function := range functions {
-		sum := &weights[function]
-		touched[n] = function
-		if !sum.touched {
-			n++
-		}
-		sum.touched = true
-		overflowed |= sum.overflowed
-		sum.cumulative = measure.Add(sum.cumulative, weight)
-	}
-	t.n = n
-	if overflowed != 0 {
-		t.overflow = measure.Add(t.overflow, weight)
-	}
-	leaf := &weights[functions[0]]
-	leaf.flat = measure.Add(leaf.flat, weight)
-}
-
-func (t *functionTable) clear() {
-	for _, function := range t.touched[:t.n] {
-		sum := &t.weights[function]
-		*sum = functionWeight{overflowed: sum.overflowed}
-	}
-	t.n, t.overflow = 0, 0
-}
-
-// mark says whether a function overflowed.
-func (t *functionTable) mark(function symbols.FunctionID, overflowed bool) {
-	mark := uint8(0)
-	if overflowed {
-		mark = 1
-	}
-	if sum := &t.weights[function]; sum.overflowed != mark {
-		sum.overflowed = mark
-		t.changes++
-	}
-}
-
 // fold adds the weights of an output's stacks up by function, once per stack
 // and function, and returns their total, and that of the stacks that overflow
 // if the same functions do as before.
@@ -267,7 +201,11 @@ func (b *batch) fold(out output) (total, overflow int64) {
 	if b.readsStacks(out.group) {
 		functionsOf = b.functionsOfMatched
 	}
+	fetched := out.first
 	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+		if number == fetched {
+			fetched = b.fetch(number)
+		}
 		s := &b.slots.slots[number]
 		if s.weight == 0 {
 			continue
@@ -278,22 +216,54 @@ func (b *batch) fold(out output) (total, overflow int64) {
 	return total, b.functions.overflow
 }
 
-// weigh lists the weights of the chosen functions, in base units, after those
-// of outputs that wait.
-func (b *batch) weigh(update *series.Update, factor int64) {
-	for _, id := range b.functions.touched[:b.functions.n] {
-		if !b.isChosen(id) {
-			b.functions.mark(id, false)
-			continue
+// stacksAhead is how many stacks are fetched before the first of them is asked
+// for anything.
+const stacksAhead = 32
+
+// fetch fetches the stacks of some slots of an output, and returns the slot after
+// them.
+func (b *batch) fetch(number int32) int32 {
+	for range stacksAhead {
+		if number == endOfList {
+			break
 		}
-		weight := &b.functions.weights[id]
-		b.weights = append(b.weights, series.FunctionWeight{
-			Function:   b.identify(update, id),
-			Flat:       measure.Multiply(weight.flat, factor),
-			Cumulative: measure.Multiply(weight.cumulative, factor),
-		})
-		b.weightIDs = append(b.weightIDs, id)
+		s := &b.slots.slots[number]
+		b.symbols.Fetch(s.stack)
+		number = s.next
 	}
+	return number
+}
+
+// weigh takes the weights of the functions out of their table, and lists those
+// of the chosen ones, in base units, after those of outputs that wait.
+func (b *batch) weigh(update *series.Update, factor int64) {
+	first, n := len(b.weights), b.functions.n
+	b.weightIDs = append(b.weightIDs, b.functions.touched[:n]...)
+	b.weights = slices.Grow(b.weights, n)[:first+n]
+	known := b.functions.take(b.weights[first:], measure.By(factor))
+	if !b.choice.Everything() {
+		b.leaveOut(first)
+	}
+	if known {
+		return
+	}
+	for i := first; i < len(b.weights); i++ {
+		b.weights[i].Function = b.identify(update, b.weightIDs[i])
+	}
+}
+
+// leaveOut drops the functions that are not chosen from a list of weights.
+func (b *batch) leaveOut(first int) {
+	chosen := first
+	for i := first; i < len(b.weights); i++ {
+		if id := b.weightIDs[i]; b.isChosen(id) {
+			b.weights[chosen], b.weightIDs[chosen] = b.weights[i], id
+			chosen++
+		} else {
+			b.functions.mark(id, false)
+		}
+	}
+	b.weights, b.weightIDs = b.weights[:chosen], b.weightIDs[:chosen]
 }
 
 // overflowed is the weight of an output's samples of which at least one
@@ -312,7 +282,7 @@ func (b *batch) overflowed(of countedOutput) int64 {
 			continue
 		}
 		for _, function := range b.symbols.StackFunctions(s.stack) {
-			if b.functions.weights[function].overflowed != 0 {
+			if b.functions.hasOverflowed(function) {
 				total = measure.Add(total, s.weight)
 				break
 			}
@@ -321,22 +291,9 @@ func (b *batch) overflowed(of countedOutput) int64 {
 	return total
 }
 
-// knownFunctions remembers the store's numbers for functions, by function ID.
-type knownFunctions struct {
-	ids   []series.FunctionID // 0 for not known
-	epoch uint64
-}
-
-// checkEpoch forgets the numbers when the store has forgotten some.
-func (k *knownFunctions) checkEpoch(epoch uint64) {
-	if k.epoch != epoch {
-		k.ids, k.epoch = k.ids[:0], epoch
-	}
-}
-
 // identify returns the store's number for a function.
 func (b *batch) identify(update *series.Update, function symbols.FunctionID) series.FunctionID {
-	known := at(&b.known.ids, int(function))
+	known := &b.functions.sums[function].id
 	if *known == 0 {
 		entry := b.symbols.Function(function)
 		*known = update.Identify(series.Function{Name: entry.Name, File: entry.File})

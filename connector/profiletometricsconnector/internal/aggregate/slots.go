@@ -3,14 +3,7 @@
 
 package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
 
-import (
-	"math"
-
-	"go.opentelemetry.io/collector/pdata/pprofile"
-
-	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/measure"
-	"github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/symbols"
-)
+import "math"
 
 // slot is what the samples of one group and stack add up to.
 type slot struct {
@@ -107,76 +100,4 @@ func (t *slotTable) inOrder() []int32 {
 		}
 	}
 	return t.order
-}
-
-// scan is the one pass over the samples of a profile.
-func (b *batch) scan(samples pprofile.SampleSlice, feedsCounter bool) {
-	stacks := int32(b.symbols.Stacks())
-	for i := range samples.Len() {
-		sample := samples.At(i)
-		weight, problem := weigh(sample)
-		if feedsCounter && weight < 0 {
-			problem = symbols.Problem{Reason: NegativeValue}
-		}
-		if problem.Reason == NoWeight || problem.Reason == NegativeValue {
-			b.malformed(i, problem)
-			continue
-		}
-		stack := sample.StackIndex()
-		if stack < 0 || stack >= stacks && stack != 0 {
-			problem = symbols.Problem{Reason: symbols.StackIndex, Index: stack, Length: int(stacks)}
-			stack = noStack
-		} else if stack == 0 {
-			// "Unset", whatever the table's first entry holds.
-			stack = noStack
-		}
-		group := int32(0)
-		if b.attributes.relevant {
-			var attributeProblem symbols.Problem
-			group, attributeProblem = b.groupOf(sample.AttributeIndices(), stack)
-			if problem.Reason == "" {
-				problem = attributeProblem
-			}
-		}
-		slot := b.slots.slot(group, stack, i)
-		slot.weight = measure.Add(slot.weight, weight)
-		slot.samples++
-		if link := sample.LinkIndex(); link != 0 {
-			linkProblem := b.exemplify(slot, sample, weight)
-			if problem.Reason == "" {
-				problem = linkProblem
-			}
-		}
-		if problem.Reason != "" {
-			b.malformed(i, problem)
-			slot.malformed++
-		}
-	}
-}
-
-func (b *batch) malformed(sample int, problem symbols.Problem) {
-	b.position.Sample = sample
-	b.report.malformed(b.position, problem, 1)
-}
-
-// weigh returns the weight of a sample: the sum of its values, or the number
-// of its timestamps where it has no values (profiles.proto, message Sample).
-func weigh(sample pprofile.Sample) (int64, symbols.Problem) {
-	values := sample.Values()
-	timestamps := sample.TimestampsUnixNano().Len()
-	n := values.Len()
-	if n == 0 {
-		if timestamps == 0 {
-			return 0, symbols.Problem{Reason: NoWeight}
-		}
-		return int64(timestamps), symbols.Problem{}
-	}
-	weight := values.At(0)
-	for i := 1; i < n; i++ {
-		weight = measure.Add(weight, values.At(i))
-	}
-	if timestamps != 0 && timestamps != n {
-		return weight, symbols.Problem{Reason: LengthMismatch, Index: int32(timestamps), Length: n}
-	}
-	return weight, symbols.Problem{}
 }

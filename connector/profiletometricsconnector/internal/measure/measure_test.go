@@ -174,6 +174,7 @@ func TestSumsAndProductsSaturate(t *testing.T) {
 			assert.Equal(t, saturated(wide), Add(a, b), "%d + %d", a, b)
 			wide.Mul(big.NewInt(a), big.NewInt(b))
 			assert.Equal(t, saturated(wide), Multiply(a, b), "%d × %d", a, b)
+			assert.Equal(t, saturated(wide), By(a).Of(b), "%d × %d", a, b)
 		}
 	}
 }
@@ -197,5 +198,6 @@ func FuzzSumsAndProductsSaturate(f *testing.F) {
 		assert.Equal(t, saturated(wide), Add(a, b))
 		wide.Mul(big.NewInt(a), big.NewInt(b))
 		assert.Equal(t, saturated(wide), Multiply(a, b))
+		assert.Equal(t, saturated(wide), By(a).Of(b))
 	})
 }

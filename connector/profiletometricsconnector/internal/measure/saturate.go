@@ -32,6 +32,30 @@ func Multiply(a, b int64) int64 {
 	return int64(low)
 }
 
+// Scale multiplies many numbers by one.
+type Scale struct {
+	factor int64
+	// inRange is the largest number whose product is sure to be in range.
+	inRange uint64
+}
+
+// By returns the scale of a factor.
+func By(factor int64) Scale {
+	if factor <= 0 {
+		return Scale{factor: factor}
+	}
+	return Scale{factor, math.MaxInt64 / uint64(factor)}
+}
+
+// Of returns a times the factor, or the nearest representable number.
+func (s Scale) Of(a int64) int64 {
+	// As an unsigned number, a negative one is out of range.
+	if uint64(a) <= s.inRange {
+		return a * s.factor
+	}
+	return Multiply(a, s.factor)
+}
+
 func magnitude(a int64) uint64 {
 	if a < 0 {
 		return -uint64(a)
