@@ -4,6 +4,7 @@
 package aggregate // import "github.com/profiletometrics/profiletometrics/connector/profiletometricsconnector/internal/aggregate"
 
 import (
+	"math"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pprofile"
@@ -201,19 +202,34 @@ func (b *batch) fold(out output) (total, overflow int64) {
 	if b.readsStacks(out.group) {
 		functionsOf = b.functionsOfMatched
 	}
+	total, plain := b.total(out)
 	fetched := out.first
 	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
 		if number == fetched {
 			fetched = b.fetch(number)
 		}
 		s := &b.slots.slots[number]
-		if s.weight == 0 {
-			continue
+		switch {
+		case s.weight == 0:
+		case plain:
+			b.functions.add(functionsOf(s.stack), s.weight)
+		default:
+			b.functions.addAny(functionsOf(s.stack), s.weight)
 		}
-		total = measure.Add(total, s.weight)
-		b.functions.add(functionsOf(s.stack), s.weight)
 	}
 	return total, b.functions.overflow
+}
+
+// total is the weight of an output, and true if no part of it is less than 0 and
+// the whole is in range.
+func (b *batch) total(out output) (total int64, plain bool) {
+	plain = true
+	for number := out.first; number != endOfList; number = b.slots.slots[number].next {
+		weight := b.slots.slots[number].weight
+		plain = plain && weight >= 0 && total <= math.MaxInt64-weight
+		total = measure.Add(total, weight)
+	}
+	return total, plain
 }
 
 // stacksAhead is how many stacks are fetched before the first of them is asked

@@ -37,7 +37,7 @@ type functionSum struct {
 type functionState uint8
 
 const (
-	// touched functions have weights.
+	// touched functions have been met by addAny.
 	touched functionState = 1 << iota
 	// overflowed functions found no cumulative series in the output that they were
 	// in last. Most functions that overflow do so again.
@@ -78,24 +78,49 @@ func (t *functionTable) forgetIDs() {
 	}
 }
 
-// add adds the weight of a stack to its functions, the leaf's first.
+// add adds a weight above 0 to the functions of a stack, the leaf's first. The
+// weights of an output must not add up to more than there are numbers: then no
+// sum of some of them can, either, and one of 0 is that of a function that has
+// no weight yet.
 func (t *functionTable) add(functions []symbols.FunctionID, weight int64) {
 	sums, list, n := t.sums, t.touched, t.n
 	states := functionState(0)
 	for _, function := range functions {
 		sum := &sums[function]
 		list[n] = function
-		n += int(^sum.state & touched)
+		isNew := 0
+		if sum.cumulative == 0 { // computed, not branched on: it can't be predicted
+			isNew = 1
+		}
+		n += isNew
+		sum.cumulative += weight
+		states |= sum.state
+	}
+	t.n = n
+	sums[functions[0]].flat += weight
+	if states&overflowed != 0 {
+		t.overflow += weight
+	}
+}
+
+// addAny does the same as add with weights of any size and sign.
+func (t *functionTable) addAny(functions []symbols.FunctionID, weight int64) {
+	states := functionState(0)
+	for _, function := range functions {
+		sum := &t.sums[function]
+		if sum.state&touched == 0 {
+			t.touched[t.n] = function
+			t.n++
+		}
 		sum.state |= touched
 		states |= sum.state
 		sum.cumulative = measure.Add(sum.cumulative, weight)
 	}
-	t.n = n
+	leaf := &t.sums[functions[0]]
+	leaf.flat = measure.Add(leaf.flat, weight)
 	if states&overflowed != 0 {
 		t.overflow = measure.Add(t.overflow, weight)
 	}
-	leaf := &sums[functions[0]]
-	leaf.flat = measure.Add(leaf.flat, weight)
 }
 
 // take moves the weights of all functions that have some out of the table, in
