@@ -106,7 +106,7 @@ func (b *batch) begin(dictionary pprofile.ProfilesDictionary, now time.Time) {
 	b.extraction.reset(b.selection.Extractors, &b.symbols, functionsChanged)
 	b.findInLocations()
 	b.slots.reset(b.symbols.Stacks())
-	b.functions.reset(&b.symbols)
+	b.functions.reset(b.symbols.Functions())
 	b.functions.fetch(&b.symbols)
 	if b.selection.Pattern != nil {
 		b.stackPasses = emptied(b.stackPasses, b.symbols.Stacks()+1)

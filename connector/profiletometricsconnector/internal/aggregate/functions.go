@@ -44,9 +44,8 @@ const (
 	overflowed
 )
 
-// reset makes room for the functions of a message.
-func (t *functionTable) reset(dictionary *symbols.Dictionary) {
-	functions := dictionary.Functions()
+// reset makes room for so many functions.
+func (t *functionTable) reset(functions int) {
 	if missing := functions - len(t.sums); missing > 0 {
 		t.sums = append(t.sums, make([]functionSum, missing)...)
 		// One more than there are functions: add writes before it counts.

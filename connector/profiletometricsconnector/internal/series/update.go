@@ -163,8 +163,8 @@ func (u *Update) Add(name Group, weight int64, functions []FunctionWeight) Added
 	var added Added
 	first := u.addExpected(g, functions)
 	next := int32(first)
-	for i := range functions[first:] {
-		function := &functions[first+i]
+	for i := first; i < len(functions); i++ {
+		function := &functions[i]
 		next = u.addFunction(g, function, next)
 		added.Overflowed = added.Overflowed || function.CumulativeOverflowed
 		added.Waiting = added.Waiting || function.waiting

@@ -245,10 +245,7 @@ func (d *Dictionary) LocationFrames(index int32) []Frame {
 // a message holds of a stack and what of the next, all else that conversion does
 // has pushed both out of the caches; many fetched in a row come at the same time.
 func (d *Dictionary) Fetch(stack int32) {
-	if stack <= 0 || int(stack) >= len(d.stackProblems) {
-		return
-	}
-	indices := d.stacks.At(int(stack)).LocationIndices()
+	indices := d.StackLocations(stack)
 	for i := 0; i < indices.Len(); i += indicesOfLine {
 		d.fetched += indices.At(i)
 	}
